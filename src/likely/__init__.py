@@ -1,0 +1,53 @@
+"""Likely: deep statistical learning. One way of working from least squares to diffusion models.
+
+    p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
+
+>>> from likely import Regressor
+>>> Regressor().fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
+array([7.])
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import os
+
+    from .core.estimator import Estimator
+    from .models import Classifier, Perceptron, Regressor
+
+__version__ = "0.1.0"
+
+__all__ = ["Classifier", "Perceptron", "Regressor", "__version__", "load"]
+
+_MODELS = ("Classifier", "Perceptron", "Regressor")
+_ROOMS = (
+    "core", "data", "divergences", "evaluate", "inference", "likelihoods", "models", "networks", "optim", "plots", "priors",
+)  # fmt: skip
+
+
+def load(path: str | os.PathLike[str], **code: Any) -> Estimator:
+    """The model that `save` wrote. Loading runs no code; a damaged or foreign file is refused.
+
+    A model whose network is your own `nn.Module` needs it again: `likely.load(path, network=module)`.
+    """
+    from . import data, models  # the rooms whose estimators a file may hold
+    from .core.estimator import load_estimator
+
+    _ = data, models
+    return load_estimator(path, **code)
+
+
+def __getattr__(name: str) -> Any:
+    """Rooms and models open on first use, so that importing one does not import all."""
+    if name in _MODELS:
+        return getattr(importlib.import_module(".models", __name__), name)
+    if name in _ROOMS:
+        return importlib.import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, *_ROOMS])

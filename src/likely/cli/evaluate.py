@@ -1,0 +1,70 @@
+"""`likely evaluate`: how good a saved model is on rows that have a target."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .options import JsonOption, ModelArgument, TableArgument, UnseenOption, load_model, with_target
+from .output import print_json, print_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..data import TableModel
+
+__all__ = ["evaluate", "measures"]
+
+
+def evaluate(
+    model: ModelArgument,
+    table: TableArgument,
+    unseen: UnseenOption = "error",
+    json: JsonOption = False,
+) -> None:
+    """Score a model on the rows of TABLE: log score, errors, and how often its intervals hold the target."""
+    from ..data import read_table
+
+    fitted = load_model(model, unseen)
+    result = measures(fitted, read_table(table))
+    if json:
+        print_json({"model": str(model), "table": str(table), "target": fitted.target, **_values(result)})
+        return
+    rows = [(name, value, meaning) for name, (value, meaning) in result.items()]
+    print_table(f"{model} on {table}", ["measure", "value", "meaning"], rows)
+
+
+def measures(model: TableModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:
+    """Each measure with its meaning in words. Rows without a target do not count."""
+    import numpy as np
+    from sklearn.base import is_classifier
+
+    from .. import evaluate as metrics
+
+    rows = with_target(rows, model.target)
+    target = model.targets(rows)
+    scores = model.log_prob(rows)
+    spread = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
+    result: dict[str, tuple[Any, str]] = {
+        "rows": (rows.height, "with a target"),
+        "log_score": (float(scores.mean()), "mean log p(target | row); higher is better"),
+        "log_score_error": (spread, "its standard error over rows"),
+    }
+    predicted = model.predict(rows)
+    if is_classifier(model):
+        probability = model.predict_proba(rows)
+        return result | {
+            "accuracy": (metrics.accuracy(target, predicted), "share of rows whose most probable class is right"),
+            "brier": (metrics.brier(target, probability, list(model.classes_)), "squared error of the probabilities"),
+        }
+    lower, upper = model.predict_interval(rows, 0.9)
+    return result | {
+        "rmse": (metrics.rmse(target, predicted), f"typical error, in the unit of {model.target}"),
+        "mae": (metrics.mae(target, predicted), "mean absolute error"),
+        "r2": (metrics.r2(target, predicted), "share of the variance that is explained"),
+        "coverage_90": (float(((lower <= target) & (target <= upper)).mean()), "of the 90 % intervals; should be 0.9"),
+        "width_90": (float((upper - lower).mean()), "mean width of these intervals"),
+    }
+
+
+def _values(result: dict[str, tuple[Any, str]]) -> dict[str, Any]:
+    return {name: value for name, (value, _) in result.items()}

@@ -1,0 +1,101 @@
+"""`likely fit`: learn a model from a table and save it."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import (
+    CategoryOption,
+    IgnoreOption,
+    JsonOption,
+    SeedOption,
+    TableArgument,
+    TargetOption,
+    TaskOption,
+    build_model,
+    check_out,
+    read_target,
+    with_target,
+)
+from .output import lines, number, print_json
+
+__all__ = ["fit"]
+
+
+def _part(name: str, example: str) -> typer.models.OptionInfo:
+    return typer.Option(f"--{name}", metavar="SPEC", help=f"Such as `{example}`; see `likely list {name}`.")
+
+
+def fit(
+    table: TableArgument,
+    target: TargetOption,
+    task: TaskOption = "auto",
+    likelihood: Annotated[str | None, _part("likelihood", "student_t()")] = None,
+    network: Annotated[str | None, _part("network", "mlp(hidden=[64,64])")] = None,
+    prior: Annotated[str | None, _part("prior", "normal(scale=1.0)")] = None,
+    inference: Annotated[str | None, _part("inference", "ensemble(members=5)")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="MODEL", help="Where to save; by default TABLE's name with .likely, here."),
+    ] = None,
+    weight: Annotated[
+        str | None, typer.Option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
+    ] = None,
+    ignore: IgnoreOption = None,
+    category: CategoryOption = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Fit a model to the rows of TABLE and save it.
+
+    Without options it is linear regression for numbers and logistic regression for labels.
+    """
+    from ..data import read_table
+
+    out = out or Path(table.name.split(".")[0] + ".likely")
+    check_out(out)
+    rows = read_table(table)
+    task, why = read_target(rows, target, task)
+    given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference}
+    parts = {name: text for name, text in given.items() if text is not None}
+    model = build_model(task, parts, target, ignore=ignore, category=category, seed=seed, verbose=True)
+    start = time.perf_counter()
+    model.fit(rows, sample_weight=weight)
+    seconds = time.perf_counter() - start
+    known = with_target(rows, target)
+    log_score = float(model.log_prob(known).mean())
+    model.save(out)
+    result = {
+        "model": str(out),
+        "task": task,
+        "target": target,
+        "rows": known.height,
+        "features": list(model.table_.feature_names_),
+        "constant": list(model.table_.constant_),
+        "seconds": seconds,
+        "training_log_score": log_score,
+        "training_score": model.score(known),
+    }
+    if json:
+        print_json(result)
+        return
+    measure = "accuracy" if task == "classify" else "R²"
+    constant = model.table_.constant_
+    lines(
+        {
+            "table": f"{table}: {known.height} rows with a target; {model.table_.describe().splitlines()[0]}",
+            "target": f"{target}: {task}, since {why}" + ("" if why == "as told" else " (--task says otherwise)"),
+            "model": repr(model.model),
+        }
+        | ({"constant": f"{', '.join(constant)}: the same in every row, so of no use"} if constant else {})
+        | {
+            "fit": f"{seconds:.2g} s; on the training rows the mean log score is {number(log_score)}, "
+            f"the {measure} {number(result['training_score'])}",
+            "saved": str(out),
+            "next": f"likely predict {out} NEW_TABLE",
+        }
+    )

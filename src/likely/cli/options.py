@@ -1,0 +1,160 @@
+"""Options that several commands share, and the model that they describe."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.errors import DataError, ModelFileError, SpecError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..data import TableModel
+
+__all__ = [
+    "CategoryOption",
+    "IgnoreOption",
+    "JsonOption",
+    "ModelArgument",
+    "SeedOption",
+    "TableArgument",
+    "TargetOption",
+    "TaskOption",
+    "UnseenOption",
+    "build_model",
+    "check_out",
+    "load_model",
+    "parts_of",
+    "read_target",
+    "with_target",
+]
+
+TableArgument = Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file.", show_default=False)]
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model file that `likely fit` wrote.", show_default=False)
+]
+TargetOption = Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.")]
+TaskOption = Annotated[
+    str, typer.Option("--task", metavar="TASK", help="`regress`, `classify`, or `auto`: by what the target holds.")
+]
+IgnoreOption = Annotated[
+    list[str] | None, typer.Option("--ignore", metavar="COLUMN", help="A column to leave out. May be repeated.")
+]
+CategoryOption = Annotated[
+    list[str] | None,
+    typer.Option("--category", metavar="COLUMN", help="A column of numbers that are categories. May be repeated."),
+]
+UnseenOption = Annotated[
+    str,
+    typer.Option(
+        "--unseen",
+        metavar="error|ignore",
+        help="What a category or gap that training did not show gets: an error, or the most common value.",
+    ),
+]
+SeedOption = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Seed of all randomness.", min=0)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
+
+AXES = ("likelihood", "network", "prior", "inference")
+
+
+def read_target(rows: pl.DataFrame, target: str, task: str) -> tuple[str, str]:
+    """The task for this target, and why."""
+    from ..data.frame import as_frame, column_of
+    from ..data.target import task_of
+
+    if task not in ("auto", "regress", "classify"):
+        raise SpecError(f"--task {task!r}: task must be regress, classify or auto.")
+    found, why = task_of(column_of(as_frame(rows, "The table"), target, "The table"))
+    return (found, why) if task == "auto" else (task, "as told")
+
+
+def with_target(rows: pl.DataFrame, target: str) -> pl.DataFrame:
+    """The rows whose target is not missing."""
+    from ..data.frame import as_frame, column_of
+    from ..data.target import is_missing
+
+    missing = is_missing(column_of(as_frame(rows, "The table"), target, "The table"))
+    if missing.all():
+        raise DataError(f"Target column {target!r} has no value in any of the {rows.height} rows.")
+    return rows.filter((~missing).tolist())
+
+
+def build_model(
+    task: str,
+    parts: Mapping[str, str],
+    target: str,
+    *,
+    ignore: Sequence[str] | None = None,
+    category: Sequence[str] | None = None,
+    unseen: str = "error",
+    seed: int = 0,
+    verbose: bool = False,
+) -> TableModel:
+    """The unfitted model of a table; `parts` are the texts of its likelihood, network, prior and inference."""
+    from .. import Classifier, Regressor
+    from ..data import Table, TableModel
+    from ..inference import Inference
+    from ..likelihoods import Likelihood
+    from ..networks import Network
+    from ..priors import Prior
+
+    axes = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
+    chosen: dict[str, Any] = {name: axes[name].parse(text) for name, text in parts.items()}
+    maker = Classifier if task == "classify" else Regressor
+    model = maker(**chosen, random_state=seed, verbose=verbose)
+    table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen=unseen)  # type: ignore[arg-type]
+    return TableModel(model, target, table)
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """`network=mlp(hidden=[8]), prior=normal()` as texts by name. Nothing is evaluated.
+
+    >>> parts_of("network=mlp(hidden=[8]), prior=normal()")
+    {'network': 'mlp(hidden=[8])', 'prior': 'normal()'}
+    """
+    try:
+        call = ast.parse(f"model({text})", mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        call = None
+    if not isinstance(call, ast.Call) or call.args or not call.keywords:
+        raise SpecError(f"--model {text!r}: write its parts as in network=mlp(hidden=[64]), prior=normal(scale=1.0).")
+    names = [keyword.arg for keyword in call.keywords]
+    for name in names:
+        if name not in AXES or names.count(name) > 1:
+            raise SpecError(f"--model {text!r}: {name!r} is not one of {', '.join(AXES)}, each at most once.")
+    return {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
+
+
+def load_model(path: Path, unseen: str = "error") -> TableModel:
+    """The model of a table in a file."""
+    from .. import load
+    from ..data import TableModel
+
+    if unseen not in ("error", "ignore"):
+        raise SpecError(f"--unseen {unseen!r}: unseen must be error or ignore.")
+    model = load(path)
+    if not isinstance(model, TableModel):
+        raise ModelFileError(
+            f"{path} holds a {type(model).__name__}, which takes arrays; the command line needs a model of tables, "
+            "as `likely fit` or TableModel(…).save writes."
+        )
+    model.table_.set_params(unseen=unseen)
+    return model
+
+
+def check_out(path: Path | None, endings: Sequence[str] = ()) -> None:
+    """Say before the work, not after it, that its result cannot be written."""
+    if path is None:
+        return
+    if endings and not path.name.lower().endswith(tuple(endings)):
+        raise DataError(f"--out {path}: the ending is not known; use one of {', '.join(endings)}.")
+    if path.is_dir():
+        raise DataError(f"--out {path} is a folder; give a file name in it.")
+    if not path.parent.is_dir():
+        raise DataError(f"--out {path}: there is no folder {path.parent}; make it first.")

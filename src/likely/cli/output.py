@@ -1,0 +1,149 @@
+"""What a person or a program sees: labelled lines and tables, JSON alone on standard output, errors in one line."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import typer
+
+from ..core.errors import LikelyError
+
+__all__ = ["guarded", "lines", "number", "print_board", "print_json", "print_table", "warn"]
+
+R = TypeVar("R")
+LABEL = 10
+"""Width of the labels before lines."""
+
+
+def guarded(command: Callable[..., R]) -> Callable[..., R]:
+    """A command whose user errors end in one line on standard error and exit code 2."""
+
+    @functools.wraps(command)
+    def run(*args: Any, **kwargs: Any) -> R:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: warn(str(message))
+            try:
+                return command(*args, **kwargs)
+            except BrokenPipeError:  # the reader of our output has gone, as in `likely list | head`
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(0) from None
+            except KeyboardInterrupt:
+                _stderr("stopped", "by the keyboard", "red")
+                raise typer.Exit(130) from None
+            except (LikelyError, OSError) as error:
+                _stderr("error", _message(error), "red")
+                raise typer.Exit(2) from None
+
+    return run
+
+
+def lines(facts: Mapping[str, str]) -> None:
+    """`label   text`, one line each."""
+    from rich.text import Text
+
+    console = _console()
+    for label, text in facts.items():
+        rest = text.replace("\n", "\n" + " " * LABEL)
+        console.print(Text(f"{label:<{LABEL}}", "bold cyan") + Text(rest), soft_wrap=True)
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]], note: str = "") -> None:
+    """A table; numbers stand right, text left."""
+    from rich import box
+    from rich.table import Table
+
+    rows = [[number(value) for value in row] for row in rows]
+    table = Table(title=title or None, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, column in enumerate(columns):
+        numeric = bool(rows) and all(_looks_numeric(row[i]) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    console = _console()
+    console.print(table)
+    if note:
+        console.print(note, style="dim", soft_wrap=True)
+
+
+def print_board(board: Any, title: str) -> None:
+    """A leaderboard under its title."""
+    console = _console()
+    console.print(title, style="bold", soft_wrap=True)
+    console.print(board)
+
+
+def print_json(value: Any) -> None:
+    """JSON on standard output; what is not a finite number is null."""
+    sys.stdout.write(json.dumps(_plain(value), ensure_ascii=False, indent=2) + "\n")
+
+
+def number(value: Any) -> str:
+    """Four digits that matter; text as it is.
+
+    >>> number(1234.567), number(0.012345), number(3), number("Oslo")
+    ('1235', '0.01235', '3', 'Oslo')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool | str):
+        return str(value)
+    if isinstance(value, int):
+        return str(value)
+    value = float(value)
+    if not math.isfinite(value):
+        return str(value)
+    size = abs(value)
+    return f"{value:.0f}" if 1000 <= size < 1e7 else f"{value:.4g}"
+
+
+def warn(message: str) -> None:
+    """One line on standard error."""
+    _stderr("warning", " ".join(message.split()), "yellow")
+
+
+def _console(stderr: bool = False) -> Any:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else 160)
+
+
+def _stderr(label: str, message: str, style: str) -> None:
+    from rich.text import Text
+
+    _console(stderr=True).print(Text(f"{label}: ", f"bold {style}") + Text(message, style), soft_wrap=True)
+
+
+def _message(error: Exception) -> str:
+    if isinstance(error, LikelyError) or not isinstance(error, OSError) or error.strerror is None:
+        return " ".join(str(error).split())
+    return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
+
+
+def _looks_numeric(text: str) -> bool:
+    try:
+        float(text.split(" ± ")[0] or 0)
+    except ValueError:
+        return False
+    return True
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(k): _plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(v) for v in value]
+    if hasattr(value, "tolist"):  # numpy
+        return _plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)

@@ -1,0 +1,102 @@
+"""`likely predict`: what a saved model says of new rows."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.errors import DataError
+from .options import JsonOption, ModelArgument, TableArgument, UnseenOption, check_out, load_model
+from .output import lines, print_json, print_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..data import TableModel
+
+__all__ = ["ENDINGS", "predict", "predictions", "write_table"]
+
+ENDINGS = (".csv", ".tsv", ".parquet")
+SHOWN = 10
+"""Rows that a terminal shows; a file or a pipe gets all."""
+
+
+def predict(
+    model: ModelArgument,
+    table: TableArgument,
+    interval: Annotated[
+        float, typer.Option("--interval", metavar="LEVEL", help="The probability that the interval holds the target.")
+    ] = 0.9,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="Write rows and predictions (.csv, .tsv, .parquet)."),
+    ] = None,
+    unseen: UnseenOption = "error",
+    json: JsonOption = False,
+) -> None:
+    """Predict the target of every row of TABLE: the mean with an interval, or the probability of each class.
+
+    Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
+    """
+    from ..data import read_table
+
+    check_out(out, ENDINGS)
+    fitted = load_model(model, unseen)
+    rows = read_table(table)
+    answers = predictions(fitted, rows, interval)
+    if out is not None:
+        write_table(_beside(rows, answers), out)
+    if json:
+        print_json({"model": str(model), "rows": rows.height, "predictions": answers.to_dicts()})
+    elif out is not None:
+        columns = ", ".join(answers.columns)
+        lines({"predicted": f"{rows.height} rows of {table}: {columns}", "saved": str(out)})
+    elif sys.stdout.isatty():
+        note = f"… {rows.height - SHOWN} rows more; --out FILE writes all." if rows.height > SHOWN else ""
+        print_table("", ["row", *answers.columns], [(i, *r) for i, r in enumerate(answers.head(SHOWN).rows())], note)
+    else:
+        sys.stdout.write(answers.write_csv())
+
+
+def predictions(model: TableModel, rows: pl.DataFrame, interval: float = 0.9) -> pl.DataFrame:
+    """The prediction columns: `price_predicted`, `price_lower`, `price_upper`, or a probability for each class."""
+    import polars as pl
+    from sklearn.base import is_classifier
+
+    if not 0 < interval < 1:
+        raise DataError(f"--interval {interval:g} must lie strictly between 0 and 1, such as 0.9.")
+    target = model.target
+    columns: dict[str, Any] = {f"{target}_predicted": model.predict(rows)}
+    if is_classifier(model):
+        probability = model.predict_proba(rows)
+        columns |= {f"{target}_p_{label}": probability[:, i] for i, label in enumerate(model.classes_)}
+    else:
+        columns[f"{target}_lower"], columns[f"{target}_upper"] = model.predict_interval(rows, interval)
+    return pl.DataFrame(columns)
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """CSV, TSV or Parquet by the ending; written beside the target and renamed, so never half a file."""
+    import os
+
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if path.name.lower().endswith(".parquet"):
+            frame.write_parquet(temporary)
+        else:
+            frame.write_csv(temporary, separator="\t" if path.name.lower().endswith(".tsv") else ",")
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"Cannot write {path}: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _beside(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    both = [name for name in answers.columns if name in rows.columns]
+    if both:
+        raise DataError(f"The table has a column {both[0]!r} already; rename it, so that it is not mistaken for ours.")
+    return rows.hstack(answers)

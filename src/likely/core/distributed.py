@@ -1,0 +1,54 @@
+"""More than one process: under `torchrun` the same `fit` shares the rows and sums what it learns from them."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+__all__ = ["agreed", "broadcast_", "rank", "share", "sum_", "world"]
+
+
+def world() -> int:
+    """How many processes fit together: 1, unless `torchrun` started this one."""
+    if not dist.is_available():
+        return 1
+    if not dist.is_initialized():
+        if int(os.environ.get("WORLD_SIZE", "1")) <= 1 or "MASTER_ADDR" not in os.environ:
+            return 1
+        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+    return dist.get_world_size()
+
+
+def rank() -> int:
+    """The number of this process, from 0."""
+    return dist.get_rank() if world() > 1 else 0
+
+
+def agreed(seed: int) -> int:
+    """The seed of process 0, for all."""
+    number = torch.tensor(seed)
+    broadcast_(number)
+    return int(number)
+
+
+def share(rows: int) -> slice:
+    """The contiguous rows that are this process's part of all of them."""
+    parts, me = world(), rank()
+    return slice(rows * me // parts, rows * (me + 1) // parts)
+
+
+def sum_(*tensors: Tensor) -> None:
+    """Replace each tensor by its sum over all processes."""
+    if world() > 1:
+        for tensor in tensors:
+            dist.all_reduce(tensor)
+
+
+def broadcast_(*tensors: Tensor) -> None:
+    """Replace each tensor by that of process 0."""
+    if world() > 1:
+        for tensor in tensors:
+            dist.broadcast(tensor, src=0)

@@ -1,0 +1,114 @@
+"""The door: what a user passes becomes a tensor once, or a clear error. Nothing is copied where it need not be."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import _check_sample_weight, validate_data
+from torch import Tensor
+
+from .errors import DataError
+
+__all__ = ["as_rows", "as_weights", "check_finite", "device_of"]
+
+
+def as_rows(estimator: Any, X: Any, *, reset: bool) -> Tensor:
+    """X as a tensor (n, …) of its own dtype: finite, not empty, with the columns that were seen in `fit`."""
+    if not reset and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in (np.float32, np.float64):
+        known = getattr(estimator, "n_features_in_", None)
+        if X.shape[1] == known and len(X) and not hasattr(estimator, "feature_names_in_"):
+            x = _shared(X)
+            check_finite(x, "X")
+            return x
+    if isinstance(X, Tensor):
+        x = _checked_tensor(estimator, X.detach(), reset)
+    else:
+        try:
+            array = validate_data(
+                estimator, X, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False, skip_check_array=False
+            )
+        except ValueError as error:
+            if "could not convert string" in str(error):
+                raise DataError(
+                    f"X has text where numbers are needed ({str(error).partition(': ')[2]}); "
+                    "for tables with categories, dates or missing values use likely.data.TableModel."
+                ) from error
+            raise
+        x = _shared(array)
+    check_finite(x, "X", getattr(estimator, "feature_names_in_", None))
+    return x
+
+
+def as_weights(sample_weight: Any, x: Tensor) -> Tensor | None:
+    """Weights as a float64 tensor (n,): finite, not negative, not all zero. None stays None."""
+    if sample_weight is None:
+        return None
+    if isinstance(sample_weight, Tensor):
+        sample_weight = sample_weight.detach().cpu().numpy()
+    rows = np.empty((len(x), 1))
+    checked = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    if checked.sum() == 0:
+        raise DataError("sample_weight is zero for every row, so that nothing is left to fit; give some row weight.")
+    return torch.from_numpy(checked)
+
+
+def check_finite(x: Tensor, name: str, columns: Any = None) -> None:
+    """Raise a `DataError` with the place of the first NaN or infinity."""
+    if not x.is_floating_point() or bool(torch.isfinite(x.sum())):
+        return
+    for start in range(0, len(x), 65536):
+        bad = (~torch.isfinite(x[start : start + 65536])).nonzero()
+        if len(bad):
+            place = [int(i) for i in bad[0]]
+            value = x[start : start + 65536][tuple(place)].item()
+            found = "NaN" if value != value else f"infinity ({'inf' if value > 0 else '-inf'})"
+            row, rest = place[0] + start, place[1:]
+            column = f", column {columns[rest[0]]!r}" if columns is not None and rest else ""
+            column = column or (f", column {rest[0]}" if len(rest) == 1 else f", position {rest}" if rest else "")
+            raise DataError(
+                f"{name} contains {found} at row {row}{column}; drop or fill such values first "
+                "(likely.data.TableModel fills missing ones in tables)."
+            )
+
+
+def device_of(device: Any) -> torch.device:
+    """A torch device; "auto" is the first GPU, or else the CPU."""
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise DataError(f'device={device!r} is not a torch device; use "auto", "cpu" or "cuda".') from error
+
+
+def _shared(array: np.ndarray) -> Tensor:
+    """A tensor over the same memory where torch can; a copy where it cannot (negative strides, odd dtypes)."""
+    if any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
+        array = np.array(array, dtype=array.dtype.newbyteorder("="))
+    if array.dtype in (np.uint16, np.uint32, np.uint64):
+        array = array.astype(np.int64)
+    if array.dtype == np.float16:
+        array = array.astype(np.float32)
+    if array.flags.writeable:
+        return torch.from_numpy(array)
+    with warnings.catch_warnings():  # torch warns that it could write to read-only memory; a fit only reads X
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(array)
+
+
+def _checked_tensor(estimator: Any, x: Tensor, reset: bool) -> Tensor:
+    if x.is_complex() or x.ndim < 2:
+        raise DataError(f"X must be a real tensor of rows (n, …); found {x.dtype} of shape {tuple(x.shape)}.")
+    if 0 in x.shape:
+        raise DataError(f"X is empty: its shape is {tuple(x.shape)}.")
+    if reset:
+        estimator.n_features_in_ = x.shape[1]
+    elif x.shape[1] != estimator.n_features_in_:
+        raise DataError(
+            f"X has {x.shape[1]} features, but {type(estimator).__name__} is expecting "
+            f"{estimator.n_features_in_} features as input."
+        )
+    return x

@@ -1,0 +1,143 @@
+"""A leaderboard: several models on the same folds, by cross-validated log score, with paired differences to the best.
+
+difference = mean (scoreᵢ − scoreᵢ of the best),   with the standard error of that mean over rows: rows that are hard
+             for all models cancel, so differences are known far better than scores
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from ..core.errors import DataError
+from .result import Result, plus_minus
+from .scores import log_scores
+from .validation import CrossValidation, RowScore, folds_of, mean_and_error, run
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["Entry", "Leaderboard", "compare"]
+
+
+@dataclass(frozen=True)
+class Entry(Result):
+    """One model: its score, the difference to the best, seconds a fit, other metrics; or the error that it met."""
+
+    name: str
+    score: float = math.nan
+    standard_error: float = math.nan
+    difference: float = math.nan
+    difference_error: float = math.nan
+    seconds: float = math.nan
+    metrics: dict[str, float] = field(default_factory=dict)
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Leaderboard(Result):
+    """Entries from best to worst; models that failed come last. Prints as a table."""
+
+    entries: tuple[Entry, ...]
+
+    @property
+    def best(self) -> str:
+        """The name of the model with the highest score."""
+        if self.entries[0].error is not None:
+            raise DataError(f"every model failed; the first with {self.entries[0].error}")
+        return self.entries[0].name
+
+    def __getitem__(self, name: str) -> Entry:
+        for entry in self.entries:
+            if entry.name == name:
+                return entry
+        raise KeyError(f"{name!r}; the leaderboard has {', '.join(entry.name for entry in self.entries)}")
+
+    def __str__(self) -> str:
+        header, *rows = self._cells()
+        widths = [max(len(line[i]) for line in [header, *rows] if i < len(line)) for i in range(len(header))]
+        failures = {entry.name: entry.error for entry in self.entries if entry.error is not None}
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(header, widths, strict=True)).rstrip()]
+        for row in rows:
+            if row[0] in failures:
+                lines.append(f"{row[0].ljust(widths[0])}  failed: {failures[row[0]]}")
+            else:
+                lines.append("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        return "\n".join(lines)
+
+    def __rich__(self) -> Table:
+        from rich.table import Table
+        from rich.text import Text
+
+        header, *rows = self._cells()
+        table = Table(*header, box=None, header_style="bold", pad_edge=False)
+        for row, entry in zip(rows, self.entries, strict=True):
+            cells = [Text(cell) for cell in row]
+            if entry.error is not None:
+                cells[1] = Text(f"failed: {entry.error}", style="red")
+            table.add_row(*cells, style="bold" if entry is self.entries[0] and entry.error is None else None)
+        return table
+
+    def _cells(self) -> list[list[str]]:
+        """The header and the rows as text; a failed model has empty cells."""
+        names = list(dict.fromkeys(name for entry in self.entries for name in entry.metrics))
+        table = [["model", "score", "to the best", *names, "s / fit"]]
+        for entry in self.entries:
+            if entry.error is not None:
+                table.append([entry.name, *[""] * (len(names) + 3)])
+                continue
+            behind = plus_minus(entry.difference, entry.difference_error) if entry is not self.entries[0] else "best"
+            numbers = [f"{entry.metrics[name]:.4g}" if name in entry.metrics else "" for name in names]
+            score = plus_minus(entry.score, entry.standard_error)
+            table.append([entry.name, score, behind, *numbers, f"{entry.seconds:.3g}"])
+        return table
+
+
+def compare(
+    models: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    *,
+    cv: Any = 5,
+    score: RowScore = log_scores,
+    metrics: Mapping[str, Callable[[Any, Any], float]] | None = None,
+    random_state: Any = None,
+) -> Leaderboard:
+    """Cross-validate every model on the same folds. One that fails is reported in its place, and the others go on.
+
+    Arguments are those of `cross_validate`. A difference of less than two standard errors is no evidence.
+
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X = np.linspace(-2, 2, 60).reshape(-1, 1)
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> board = compare({"coin": DummyClassifier(), "logistic": LogisticRegression()}, X, y, random_state=0)
+    >>> board.best
+    'logistic'
+    >>> board["coin"].difference < -2 * board["coin"].difference_error
+    True
+    """
+    if not models:
+        raise DataError("models is empty; give a dict from names to estimators.")
+    classifiers = all(is_classifier(model) for model in models.values())
+    folds = folds_of(cv, X, y, classifier=classifiers, random_state=random_state)
+    runs: dict[str, CrossValidation] = {}
+    failures: list[Entry] = []
+    for name, model in models.items():
+        try:
+            runs[name] = run(model, X, y, folds, score, metrics or {})
+        except Exception as error:  # whatever a model throws, the others still count
+            failures.append(Entry(name, error=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))
+    ranked = sorted(runs, key=lambda name: -runs[name].score)
+    return Leaderboard((*(_entry(name, runs[name], runs[ranked[0]]) for name in ranked), *failures))
+
+
+def _entry(name: str, own: CrossValidation, best: CrossValidation) -> Entry:
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞) where neither model can score a row
+        difference, error = (0.0, 0.0) if own is best else mean_and_error(own.rows - best.rows)
+    return Entry(name, own.score, own.standard_error, difference, error, own.seconds, own.metrics)

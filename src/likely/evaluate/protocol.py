@@ -1,0 +1,60 @@
+"""What evaluation asks of a model: scikit-learn's methods, and `log_prob`, `predict_dist`, `predict_interval`.
+
+Any object with the method asked for will do. Pipelines and searches are opened, because scikit-learn's wrappers pass
+on only the methods that it knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils import _safe_indexing
+from torch import Tensor
+
+from ..core.errors import DataError
+
+__all__ = ["as_array", "missing", "need", "opened", "take"]
+
+
+def opened(model: Any, X: Any) -> tuple[Any, Any]:
+    """The estimator inside pipelines and searches, and X as it sees it."""
+    while True:
+        if hasattr(model, "best_estimator_"):
+            model = model.best_estimator_
+        elif hasattr(model, "named_steps") and hasattr(model, "steps"):
+            if len(model.steps) > 1:
+                X = model[:-1].transform(X)
+            model = model[-1]
+        else:
+            return model, X
+
+
+def need(model: Any, methods: Sequence[str], question: str) -> None:
+    """Raise a `DataError` unless the model has one of the methods."""
+    if not any(hasattr(model, method) for method in methods):
+        raise DataError(
+            f"{question} needs a model with {' or '.join(methods)}; {type(model).__name__} has none. "
+            "likely.Regressor and likely.Classifier have them."
+        )
+
+
+def as_array(value: Any) -> np.ndarray:
+    """Targets or predictions as an array."""
+    return value.detach().cpu().numpy() if isinstance(value, Tensor) else np.asarray(value)
+
+
+def missing(model: Any, y: np.ndarray) -> np.ndarray:
+    """Which targets are missing: NaN, or −1 where that is not a class."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    classes = getattr(model, "classes_", None)
+    if y.dtype.kind == "i" and classes is not None and -1 not in np.asarray(classes):
+        return y == -1
+    return np.zeros(y.shape, dtype=bool)
+
+
+def take(rows: Any, index: np.ndarray) -> Any:
+    """Some rows of an array, a tensor, a frame or a list."""
+    return rows[index] if isinstance(rows, Tensor | np.ndarray) else _safe_indexing(rows, index)

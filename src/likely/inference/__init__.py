@@ -1,0 +1,32 @@
+"""How θ is found: from a problem to a posterior."""
+
+from __future__ import annotations
+
+from .automatic import automatic
+from .checkpoint import Checkpoint
+from .ensemble import Ensemble
+from .exact import Exact
+from .gaussian import GaussianPosterior
+from .map import MAP, Noise
+from .mc_dropout import DropoutPosterior, MCDropout
+from .newton import Newton
+from .posterior import Posterior
+from .problem import Inference, Problem
+from .train import Epoch
+
+__all__ = [
+    "MAP",
+    "Checkpoint",
+    "DropoutPosterior",
+    "Ensemble",
+    "Epoch",
+    "Exact",
+    "GaussianPosterior",
+    "Inference",
+    "MCDropout",
+    "Newton",
+    "Noise",
+    "Posterior",
+    "Problem",
+    "automatic",
+]

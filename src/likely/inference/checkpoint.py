@@ -1,0 +1,101 @@
+"""Checkpoints: the whole state of a training run in one file, so that a killed fit resumes to the same bits."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ..core import distributed
+from ..core.errors import ModelFileError
+from ..core.files import read_file, write_file
+from ..core.spec import Spec, require
+
+__all__ = ["Checkpoint", "Saver"]
+
+
+class Checkpoint(Spec, axis="checkpoint"):
+    """Where, and at most how often, the state of training is written.
+
+    >>> Checkpoint("run.ckpt", seconds=60)
+    Checkpoint(path='run.ckpt', seconds=60)
+    """
+
+    path: str
+    seconds: float = 10.0
+
+    def validate(self) -> None:
+        """The time between writes is not negative."""
+        if isinstance(self.path, os.PathLike):
+            object.__setattr__(self, "path", os.fspath(self.path))
+        require(self.seconds >= 0, self, "seconds", "0 or more")
+
+
+class Saver:
+    """Reads the state of an earlier run of the same fit, and writes that of this one from time to time."""
+
+    def __init__(self, checkpoint: Checkpoint | str | os.PathLike[str] | None, fingerprint: dict[str, Any]) -> None:
+        if isinstance(checkpoint, str | os.PathLike):
+            checkpoint = Checkpoint(os.fspath(checkpoint))
+        self.checkpoint = checkpoint
+        self.fingerprint = fingerprint
+        self.last = time.monotonic()
+
+    def read(self) -> dict[str, Any] | None:
+        """The state that an earlier run left, or None; refuses one that belongs to another fit."""
+        if self.checkpoint is None or not Path(self.checkpoint.path).exists():
+            return None
+        header, tensors = read_file(self.checkpoint.path)
+        for name, expected in self.fingerprint.items():
+            found = header.get("fingerprint", {}).get(name)
+            if found != expected:
+                raise ModelFileError(
+                    f"checkpoint {self.checkpoint.path} belongs to another fit: its {name} was {found!r}, now it is "
+                    f"{expected!r}. Delete the file, or give another path."
+                )
+        return _unpack(header["state"], tensors)
+
+    def due(self) -> bool:
+        """Whether it is time to write."""
+        return self.checkpoint is not None and time.monotonic() - self.last >= self.checkpoint.seconds
+
+    def write(self, state: dict[str, Any]) -> None:
+        """Write the state (from process 0 only)."""
+        if self.checkpoint is None or distributed.rank() != 0:
+            return
+        tensors: dict[str, Tensor] = {}
+        write_file(self.checkpoint.path, {"fingerprint": self.fingerprint, "state": _pack(state, tensors)}, tensors)
+        self.last = time.monotonic()
+
+
+def _pack(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """Nested lists and dicts as JSON, with the tensors set aside by number."""
+    if isinstance(value, Tensor):
+        name = str(len(tensors))
+        tensors[name] = value
+        return {"tensor": name}
+    if isinstance(value, dict):
+        return {"pairs": [[k, _pack(v, tensors)] for k, v in value.items()]}
+    if isinstance(value, list | tuple):
+        return [_pack(v, tensors) for v in value]
+    return value
+
+
+def _unpack(value: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(value, dict):
+        if "tensor" in value:
+            return tensors[value["tensor"]]
+        return {k: _unpack(v, tensors) for k, v in value["pairs"]}
+    if isinstance(value, list):
+        return [_unpack(v, tensors) for v in value]
+    return value
+
+
+def data_fingerprint(x: Tensor, y: Tensor) -> list[Any]:
+    """Shapes and sums: cheap, and different for different data."""
+    sums = [float(torch.nan_to_num(t.sum(dtype=torch.float64))) for t in (x, y)]
+    return [list(x.shape), list(y.shape), *sums]

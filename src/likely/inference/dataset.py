@@ -1,0 +1,68 @@
+"""The data of a fit: rows x with targets y and weights, given out as batches. Held once, never copied whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+__all__ = ["Batch", "Dataset"]
+
+BLOCK = 1 << 22
+"""Numbers in one block of a pass over all rows: small enough to stay near the cache, large enough for BLAS."""
+
+
+class Batch(NamedTuple):
+    """Some rows: x (b, …), y (b, *positions, *event), and weights (b, *positions) or None if all are 1."""
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor | None
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """All rows, or those that `rows` names. x is cast to the dtype of the fit batch by batch."""
+
+    x: Tensor
+    y: Tensor
+    weight: Tensor | None
+    dtype: torch.dtype
+    positions: tuple[int, ...] = ()
+    rows: Tensor | None = None
+
+    def __len__(self) -> int:
+        return len(self.x) if self.rows is None else len(self.rows)
+
+    def batch(self, index: Tensor | slice) -> Batch:
+        """The rows with these numbers (any shape of index tensor), or a slice of them."""
+        if self.rows is not None:
+            index = self.rows[index]
+        if isinstance(index, Tensor) and index.ndim == 1:
+            x, y = self.x.index_select(0, index), self.y.index_select(0, index)
+        else:
+            x, y = self.x[index], self.y[index]
+        return Batch(x.to(self.dtype), y, None if self.weight is None else self.weight[index])
+
+    def subset(self, rows: Tensor) -> Dataset:
+        """Only these rows; nothing is copied."""
+        chosen = rows if self.rows is None else self.rows[rows]
+        return replace(self, rows=chosen)
+
+    def blocks(self, part: slice | None = None) -> Iterator[Batch]:
+        """All rows (or a contiguous part) in order, in blocks of bounded size."""
+        start, stop, _ = (part or slice(None)).indices(len(self))
+        step = max(1, BLOCK // max(1, self.x[0].numel() if len(self.x) else 1))
+        for first in range(start, stop, step):
+            yield self.batch(slice(first, min(first + step, stop)))
+
+    def total_weight(self) -> float:
+        """Σ w over the rows and positions: the number of targets where there are no weights."""
+        if self.weight is None:
+            return float(len(self) * math.prod(self.positions))
+        weight = self.weight if self.rows is None else self.weight[self.rows]
+        return float(weight.double().sum())

@@ -1,0 +1,264 @@
+"""Exact: the conjugate case, solved in closed form.
+
+With y ~ Normal(Wx + b, σ²) and weights ~ Normal(0, s²) (or flat), the posterior is Normal:
+
+    precision  Λ = XᵀX/σ² + I/s²,   mean  θ̂ = Λ⁻¹ Xᵀy/σ²      (ridge with penalty λ = σ²/s²; least squares if flat)
+
+    log evidence = log p(y | θ̂, σ) + log p(θ̂) − ½ log|Λ/2π|
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from scipy.optimize import minimize_scalar
+from torch import Tensor
+
+from ..core import distributed
+from ..core.errors import ApproximationWarning
+from ..core.spec import require
+from .design import Regression, design_of
+from .gaussian import GaussianPosterior
+from .newton import Newton
+from .posterior import Posterior
+from .problem import Inference, Problem
+
+__all__ = ["Exact"]
+
+RANK = 1e-10
+"""Eigenvalues of the equilibrated XᵀX below this share of the largest: solve by QR instead, which keeps all digits."""
+
+
+class Exact(Inference):
+    """The closed form for linear models with normal noise: `posterior="point"` (its mode) or `"full"` (all of it).
+
+    Point: a learned σ is the most probable one. Full: a learned σ maximises the evidence, which with flat weights is
+    the unbiased RSS / (n − p); predictions then include what is unknown of θ, and `posterior_.info["evidence"]` is
+    log p(y). Where there is no closed form, Newton's method takes over, and a warning says so.
+
+    >>> from likely import Regressor
+    >>> Regressor(inference=Exact()).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
+    array([7.])
+    """
+
+    dtype = torch.float64
+
+    posterior: Literal["point", "full"] = "point"
+
+    def validate(self) -> None:
+        """Only these two words."""
+        require(self.posterior in ("point", "full"), self, "posterior", '"point" or "full"')
+
+    def fit(self, problem: Problem) -> Posterior:
+        """Solve each output's regression."""
+        design = design_of(problem) if problem.likelihood.least_squares else None
+        if design is None or any(l1 for l1, _ in design.regression(0).rates()):
+            warnings.warn(
+                f"Exact has no closed form for {problem.likelihood!r} with this network and {problem.prior!r}; Newton's "
+                "method found the most probable parameters instead. Say inference=Newton() or MAP() to choose.",
+                ApproximationWarning,
+                stacklevel=4,
+            )
+            return Newton().fit(problem)
+        full = self.posterior == "full"
+        solutions = []
+        for output in range(design.outputs):
+            regression = design.regression(output)
+            solution = _solve(regression, _moments(regression), problem.likelihood.known_scale(), full)
+            log_scale = torch.tensor([math.log(solution.scale)]) if design.shared else None
+            design.write(output, solution.weight.unsqueeze(0), solution.bias, log_scale)
+            solutions.append(solution)
+        info = {"evidence": sum(s.evidence for s in solutions)} if full else {}
+        if not full:
+            return Posterior.of(design.module)
+        return GaussianPosterior.around(design.module, torch.stack([s.covariance for s in solutions]), info)
+
+
+@dataclass(frozen=True)
+class _Moments:
+    """Sufficient statistics of centred data: what a pass over the rows leaves."""
+
+    gram: Tensor  # (d, d)  Σ w (x − x̄)(x − x̄)ᵀ
+    cross: Tensor  # (d,)   Σ w (x − x̄)(y − ȳ)
+    spread: float  # Σ w (y − ȳ)²
+    x_mean: Tensor  # (d,)
+    y_mean: float
+    total: float  # Σ w
+    root: Tensor | None  # (≤ d + 1, d + 1) triangular, with rootᵀroot the moments of [x, y]: where the gram is too coarse
+
+
+@dataclass(frozen=True)
+class _Solution:
+    weight: Tensor
+    bias: Tensor | None
+    scale: float
+    covariance: Tensor  # of [weight, bias]
+    evidence: float
+
+
+def _moments(regression: Regression) -> _Moments:
+    """One pass; columns are centred by the first block's means first, so that large offsets do not cost digits."""
+    d, centred = regression.features, regression.bias and regression.rates()[1] == (0.0, 0.0)
+    shift = torch.zeros(d + 1, dtype=torch.float64)
+    if centred:
+        for x, y, _ in regression.blocks():
+            shift = torch.cat([x, y.unsqueeze(-1)], 1).double().mean(0).cpu()
+            break
+        distributed.broadcast_(shift)
+    gram, sums = torch.zeros(d + 1, d + 1, dtype=torch.float64), torch.zeros(d + 2, dtype=torch.float64)
+    for rows, weight in _shifted(regression, shift):
+        scaled = rows if weight is None else rows * weight.unsqueeze(-1)
+        gram += scaled.T @ rows
+        sums[:-1] += scaled.sum(0)
+        sums[-1] += len(rows) if weight is None else weight.sum()
+    distributed.sum_(gram, sums)
+    total = float(sums[-1])
+    mean = sums[:-1] / total if centred else torch.zeros_like(shift)
+    gram -= total * torch.outer(mean, mean)
+    root = None
+    if _coarse(gram[:d, :d]):
+        root = _root(regression, shift + mean)
+        gram = root.T @ root
+    where = shift + mean
+    return _Moments(gram[:d, :d], gram[:d, d], float(gram[d, d]), where[:d], float(where[d]), total, root)
+
+
+def _shifted(regression: Regression, shift: Tensor) -> list[tuple[Tensor, Tensor | None]] | object:
+    for x, y, weight in regression.blocks():
+        rows = torch.cat([x, y.unsqueeze(-1)], 1).double() - shift
+        yield rows, None if weight is None else weight.double()
+
+
+def _coarse(gram: Tensor) -> bool:
+    """Whether the eigenvalues span so much that squaring has cost the solution's digits."""
+    scale = gram.diagonal().clamp_min(0).sqrt()
+    scale = torch.where(scale > 0, scale, 1.0)
+    values = torch.linalg.eigvalsh(gram / torch.outer(scale, scale))
+    return bool(values[0] < RANK * values[-1].clamp_min(1e-300))
+
+
+def _root(regression: Regression, shift: Tensor) -> Tensor:
+    """The triangular factor of the (weighted) rows by QR of blocks, stacked over processes."""
+    root = torch.zeros(0, len(shift), dtype=torch.float64)
+    for rows, weight in _shifted(regression, shift):
+        scaled = rows if weight is None else rows * weight.sqrt().unsqueeze(-1)
+        root = torch.linalg.qr(torch.cat([root, scaled]), mode="r").R
+    if distributed.world() > 1:
+        everyone = torch.zeros(distributed.world(), len(shift), len(shift), dtype=torch.float64)
+        everyone[distributed.rank(), : len(root)] = root
+        distributed.sum_(everyone)
+        root = torch.linalg.qr(everyone.flatten(0, 1), mode="r").R
+    return root
+
+
+def _solve(regression: Regression, moments: _Moments, scale: float | None, full: bool) -> _Solution:
+    (_, l2), (_, l2_bias) = regression.rates()
+    d = regression.features
+    penalised_bias = regression.bias and l2_bias > 0
+    gram, cross, root = moments.gram, moments.cross, moments.root
+    penalty = torch.full((d,), l2, dtype=torch.float64)
+    if penalised_bias:  # then the intercept is one more column, and nothing was centred
+        gram, cross = _with_intercept(regression)
+        penalty, root = torch.cat([penalty, penalty.new_tensor([l2_bias])]), None
+
+    def theta(variance: float) -> Tensor:
+        if root is not None and not penalty.any():  # the shortest solution, as numpy.linalg.pinv gives it
+            return torch.linalg.lstsq(root[:, :d], root[:, d : d + 1], driver="gelsd").solution[:, 0]
+        return torch.linalg.pinv(gram + torch.diag(variance * penalty), hermitian=True, rtol=1e-15 * d) @ cross
+
+    def residual(point: Tensor) -> float:
+        return max(float(moments.spread - 2 * point @ cross + point @ gram @ point), 0.0)
+
+    def log_evidence(variance: float) -> float:
+        point = theta(variance)
+        return _log_evidence(regression, moments, gram, penalty, point, residual(point), variance)
+
+    def log_joint(variance: float) -> float:
+        point = theta(variance)
+        quadratic = float((penalty * point.square()).sum())
+        return -0.5 * (moments.total * math.log(variance) + residual(point) / variance + quadratic)
+
+    variance = scale**2 if scale is not None else None
+    if variance is None:
+        free = max(moments.total - _rank(gram) - int(regression.bias and not penalised_bias), 1e-300)
+        count = free if full else moments.total
+        variance = _floor(residual(theta(0.0)) / count if count >= 1 else 0.0, moments)
+        if penalty.any():
+            objective = log_evidence if full else log_joint
+            variance = _best_variance(objective, variance, moments)
+    point = theta(variance)
+    bias = None
+    if regression.bias:
+        bias = point[d:] if penalised_bias else (moments.y_mean - point @ moments.x_mean).reshape(1)
+    covariance = _covariance(regression, moments, gram, penalty, variance, penalised_bias) if full else torch.empty(0)
+    evidence = log_evidence(variance) if full else math.nan
+    return _Solution(point[:d], bias, math.sqrt(variance), covariance, evidence)
+
+
+def _with_intercept(regression: Regression) -> tuple[Tensor, Tensor]:
+    """XᵀWX and XᵀWy with a column of ones."""
+    d = regression.features
+    gram, cross = torch.zeros(d + 1, d + 1, dtype=torch.float64), torch.zeros(d + 1, dtype=torch.float64)
+    for rows, weight in _shifted(regression, torch.zeros(d + 1, dtype=torch.float64)):
+        x = torch.cat([rows[:, :d], torch.ones(len(rows), 1, dtype=torch.float64)], 1)
+        scaled = x if weight is None else x * weight.unsqueeze(-1)
+        gram += scaled.T @ x
+        cross += scaled.T @ rows[:, d]
+    distributed.sum_(gram, cross)
+    return gram, cross
+
+
+def _log_evidence(
+    regression: Regression,
+    moments: _Moments,
+    gram: Tensor,
+    penalty: Tensor,
+    point: Tensor,
+    residual: float,
+    variance: float,
+) -> float:
+    """log ∫ p(y | θ) p(θ) dθ; flat directions are integrated with density 1."""
+    precision = gram / variance + torch.diag(penalty)
+    proper = penalty[penalty > 0]
+    values = torch.linalg.eigvalsh(precision)
+    values = values[values > values[-1] * 1e-14]
+    fit = -0.5 * (moments.total * math.log(2 * math.pi * variance) + residual / variance)
+    prior = -0.5 * float((penalty * point.square()).sum()) + 0.5 * float((proper / (2 * math.pi)).log().sum())
+    volume = -0.5 * float((values / (2 * math.pi)).log().sum())
+    if regression.bias and len(penalty) == regression.features:  # the flat intercept, integrated out by centring
+        volume += -0.5 * math.log(moments.total / variance / (2 * math.pi))
+    return fit + prior + volume
+
+
+def _covariance(
+    regression: Regression, moments: _Moments, gram: Tensor, penalty: Tensor, variance: float, penalised_bias: bool
+) -> Tensor:
+    """The posterior covariance of [weight, bias]."""
+    inner = torch.linalg.pinv(gram / variance + torch.diag(penalty), hermitian=True)
+    if not regression.bias or penalised_bias:
+        return inner
+    mean = moments.x_mean.unsqueeze(-1)
+    corner = variance / moments.total + mean.T @ inner @ mean
+    return torch.cat([torch.cat([inner, -inner @ mean], 1), torch.cat([-mean.T @ inner, corner], 1)])
+
+
+def _best_variance(objective: object, start: float, moments: _Moments) -> float:
+    top = max(moments.spread / max(moments.total, 1.0), start) * 4 + 1e-300
+    low = max(start * 1e-3, top * 1e-14)
+    found = minimize_scalar(lambda u: -objective(math.exp(u)), bounds=(math.log(low), math.log(top)), method="bounded", options={"xatol": 1e-10})  # type: ignore[operator]
+    return math.exp(float(found.x))
+
+
+def _rank(gram: Tensor) -> int:
+    values = torch.linalg.eigvalsh(gram)
+    return int((values > values[-1].clamp_min(0) * len(values) * 1e-12).sum())
+
+
+def _floor(variance: float, moments: _Moments) -> float:
+    """A noiseless fit has σ = 0, whose density is infinite: keep σ at the rounding error of y."""
+    size = moments.spread / max(moments.total, 1.0) + moments.y_mean**2
+    return max(variance, 1e-20 * size, 1e-30)

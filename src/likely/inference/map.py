@@ -1,0 +1,117 @@
+"""MAP: the most probable parameters, by gradient training.
+
+    θ̂ = argmin  −Σᵢ wᵢ log p(yᵢ | η(xᵢ; θ)) − log p(θ)
+
+Mini-batches are drawn without replacement; each gives an unbiased estimate of that sum divided by Σw. With a flat prior
+this is maximum likelihood. L1 terms of the prior are met by proximal steps, so that weights reach exactly 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
+
+from ..core.spec import Spec, as_spec, require, transient
+from ..optim import Adam, Optimizer, Schedule
+from .checkpoint import Checkpoint
+from .posterior import Posterior
+from .problem import Inference, Problem
+from .program import stackable
+from .train import Epoch, train
+
+__all__ = ["MAP", "Noise"]
+
+
+class Noise(Spec, axis="noise"):
+    """Standard deviations of Gaussian noise added in training: to inputs, weights, or gradients.
+
+    >>> MAP(noise=Noise(inputs=0.1)).noise
+    Noise(inputs=0.1)
+    """
+
+    inputs: float = 0.0
+    weights: float = 0.0
+    gradients: float = 0.0
+
+    def validate(self) -> None:
+        """None is negative."""
+        for name in ("inputs", "weights", "gradients"):
+            require(getattr(self, name) >= 0, self, name, "0 or more")
+
+
+class _Held:
+    """Data inside a spec: compared by identity, never written to files."""
+
+    def __init__(self, *parts: Any) -> None:
+        self.parts = parts
+
+    def __repr__(self) -> str:
+        return "(…)"
+
+    def to_json(self) -> None:
+        return None
+
+
+class MAP(Inference):
+    """Gradient training to the most probable θ.
+
+    `validation` (a fraction of the rows, or `(X, y)`) is scored after each epoch and the best weights are kept;
+    `patience` stops after that many epochs without a better score (with 10 % of the rows, if no validation is given).
+    `tol` stops a full-batch fit once ‖∇‖ ≤ tol. `checkpoint` is a path: a fit that was killed resumes from it to
+    the same bits. A callback gets an `Epoch` and stops the fit by returning True.
+
+    >>> from likely import Regressor
+    >>> from likely.optim import SGD
+    >>> model = Regressor(inference=MAP(SGD(0.1), epochs=200, batch_size=None), random_state=0)
+    >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(1)
+    array([7.], dtype=float32)
+    """
+
+    optimizer: Optimizer = Adam()
+    epochs: int = 200
+    batch_size: int | None = 128
+    schedule: Schedule | None = None
+    clip_norm: float | None = None
+    tol: float | None = None
+    patience: int | None = None
+    validation: Any = None
+    noise: Noise | float | None = None
+    augment: Callable[[Tensor], Tensor] | None = transient()
+    checkpoint: Checkpoint | str | None = transient()
+    callbacks: tuple[Callable[[Epoch], bool | None], ...] = transient(())
+
+    @classmethod
+    def example(cls) -> MAP:
+        """A few steps."""
+        return cls(epochs=3, batch_size=16)
+
+    def validate(self) -> None:
+        """Sizes are positive; text becomes specs; a number for noise means noise on the inputs."""
+        set_ = object.__setattr__
+        set_(self, "optimizer", as_spec(self.optimizer, Optimizer, "optimizer"))
+        if self.schedule is not None:
+            set_(self, "schedule", as_spec(self.schedule, Schedule, "schedule"))
+        if isinstance(self.noise, int | float):
+            set_(self, "noise", Noise(inputs=float(self.noise)))
+        if isinstance(self.validation, tuple):
+            set_(self, "validation", _Held(*self.validation))
+        require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive whole number")
+        whole = self.batch_size is None or (isinstance(self.batch_size, int) and self.batch_size > 0)
+        require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(self.clip_norm is None or self.clip_norm > 0, self, "clip_norm", "positive or None")
+        require(self.tol is None or self.tol > 0, self, "tol", "positive or None")
+        require(self.patience is None or self.patience > 0, self, "patience", "a positive number of epochs or None")
+        given = self.validation is None or isinstance(self.validation, _Held)
+        require(given or 0 < self.validation < 1, self, "validation", "a fraction between 0 and 1, or (X, y)")
+
+    def fit(self, problem: Problem) -> Posterior:
+        """One parameter vector."""
+        return train(problem, self, [problem.seed])
+
+    def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
+        """All members as one stacked program, if the optimiser and the network allow it."""
+        if len(seeds) > 1 and self.optimizer.elementwise and stackable(problem):
+            return train(problem, self, seeds)
+        return super().fit_members(problem, seeds)

@@ -1,0 +1,157 @@
+"""A posterior is a weighted set of parameter vectors, stacked along the first axis. Prediction averages over it.
+
+    p(y | x, data) ≈ Σₛ wₛ p(y | η(x; θₛ))
+
+MAP gives one vector, an ensemble five, a Markov chain a thousand.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+from torch.distributions import Distribution
+from torch.func import functional_call
+
+from ..core.files import check_tensors
+
+__all__ = ["Posterior"]
+
+BLOCK = 1 << 20
+"""Numbers of η computed at once when there are many members or rows."""
+
+
+class Posterior:
+    """Parameter vectors θₛ with weights wₛ for one module.
+
+    `parameters` and `buffers` are dicts of tensors (members, …); `info` is what the inference reports (history, evidence).
+    """
+
+    kind: ClassVar[str] = "members"
+    kinds: ClassVar[dict[str, type[Posterior]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        Posterior.kinds[cls.kind] = cls
+
+    def __init__(
+        self,
+        module: nn.Module,
+        parameters: Mapping[str, Tensor],
+        buffers: Mapping[str, Tensor],
+        weights: Tensor | None = None,
+        info: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.parameters = dict(parameters)
+        self.buffers = dict(buffers)
+        self.weights = torch.full((len(self),), 1 / len(self)) if weights is None else weights
+        self.info = dict(info or {})
+        self.module = copy.deepcopy(module).eval().requires_grad_(False)
+        if len(self) == 1:
+            state = {name: value[0] for name, value in (self.parameters | self.buffers).items()}
+            self.module.load_state_dict(state, strict=False, assign=True)
+        self._vmap = True
+
+    @classmethod
+    def of(cls, *modules: nn.Module, weights: Tensor | None = None, info: Mapping[str, Any] | None = None) -> Posterior:
+        """The posterior whose members are trained modules of one kind."""
+        parameters = {
+            name: torch.stack([dict(m.named_parameters())[name].detach() for m in modules])
+            for name, _ in modules[0].named_parameters()
+        }
+        buffers = {
+            name: torch.stack([dict(m.named_buffers())[name] for m in modules])
+            for name, _ in modules[0].named_buffers()
+        }
+        return cls(modules[0], parameters, buffers, weights, info)
+
+    def __len__(self) -> int:
+        return len(next(iter(self.parameters.values()))) if self.parameters else 1
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The dtype of the parameters, in which predictions are computed."""
+        return next((p.dtype for p in self.parameters.values()), torch.float32)
+
+    @torch.no_grad()
+    def eta(self, x: Tensor) -> Tensor:
+        """η of every member: (members, n, *positions, size)."""
+        x = x.to(self.dtype)
+        if len(self) == 1:
+            return self.module(x).unsqueeze(0)
+        step = max(1, BLOCK // (len(self) * max(1, x[0].numel())))
+        return torch.cat([self._members(part) for part in x.split(step)], 1)
+
+    def _members(self, x: Tensor) -> Tensor:
+        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+            return functional_call(self.module, (parameters, buffers), (x,))
+
+        if self._vmap:
+            try:
+                return torch.vmap(one)(self.parameters, self.buffers)
+            except RuntimeError:  # the module does something that cannot be vectorised over members: one by one then
+                self._vmap = False
+        return torch.stack([one(*self.member(i)) for i in range(len(self))])
+
+    def member(self, index: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+        """Parameters and buffers of one member."""
+        return ({k: v[index] for k, v in self.parameters.items()}, {k: v[index] for k, v in self.buffers.items()})
+
+    def module_of(self, index: int) -> nn.Module:
+        """A copy of the module with the parameters of one member."""
+        parameters, buffers = self.member(index)
+        module = copy.deepcopy(self.module)
+        module.load_state_dict(parameters | buffers, strict=False, assign=True)
+        return module
+
+    @staticmethod
+    def join(posteriors: Sequence[Posterior]) -> Posterior:
+        """All members of several posteriors of one module, with their weights shared out."""
+        first = posteriors[0]
+        parameters = {k: torch.cat([p.parameters[k] for p in posteriors]) for k in first.parameters}
+        buffers = {k: torch.cat([p.buffers[k] for p in posteriors]) for k in first.buffers}
+        weights = torch.cat([p.weights for p in posteriors]) / len(posteriors)
+        return Posterior(first.module, parameters, buffers, weights, {"members": [p.info for p in posteriors]})
+
+    def predictive(self, likelihood: Any, x: Tensor) -> Distribution:
+        """p(y | x, data): the members' distributions, averaged."""
+        return average(likelihood, self.eta(x), self.weights)
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        """Plain data and tensors, for a model file."""
+        tensors = {f"parameters.{k}": v for k, v in self.parameters.items()}
+        tensors |= {f"buffers.{k}": v for k, v in self.buffers.items()}
+        tensors["weights"] = self.weights
+        return {"kind": self.kind, "info": self.info}, tensors
+
+    @classmethod
+    def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
+        """The inverse of `state`, for the module that the specs build; what does not fit it is refused."""
+        parts: dict[str, dict[str, Tensor]] = {"parameters": {}, "buffers": {}}
+        for name, value in tensors.items():
+            group, _, rest = name.partition(".")
+            if group in parts:
+                parts[group][rest] = value
+        weights = tensors["weights"]
+        for given, own in ((parts["parameters"], module.named_parameters()), (parts["buffers"], module.named_buffers())):
+            check_tensors({name: (len(weights), *value.shape) for name, value in own}, given)
+        return cls(module, parts["parameters"], parts["buffers"], weights, learned["info"])
+
+
+def average(likelihood: Any, eta: Tensor, weights: Tensor) -> Distribution:
+    """The mixture over the first axis of η: (members, …, size) → a distribution of batch shape (…)."""
+    if len(eta) == 1:
+        return likelihood.distribution(eta[0])
+    weights = weights.to(eta)
+    components = likelihood.distribution(eta.movedim(0, -2))
+    if likelihood.labels:  # a mixture of distributions over classes is one itself
+        axis = -1 if type(components).__name__ == "Bernoulli" else -2
+        return type(components)(probs=(components.probs.movedim(axis, -1) @ weights).clamp(0, 1))
+    mixing = torch.distributions.Categorical(probs=weights.expand(components.batch_shape), validate_args=False)
+    return torch.distributions.MixtureSameFamily(mixing, components, validate_args=False)
+
+
+Posterior.kinds[Posterior.kind] = Posterior

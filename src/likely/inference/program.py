@@ -1,0 +1,119 @@
+"""What is trained: one module, or several members of one kind as a single stacked tensor program.
+
+Both answer the same questions: the loss of a batch (one number per member), a validation score, the state. The stacked
+form holds every parameter as (members, …) and runs the module under `vmap`, so ten small networks cost one program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state
+
+from .dataset import Batch, Dataset
+from .problem import Problem
+
+__all__ = ["Program", "Single", "Stacked", "stackable"]
+
+
+class Program(Protocol):
+    """The training engine's view of what it trains."""
+
+    members: int
+    module: nn.Module
+    parameters: dict[str, Tensor]
+    buffers: dict[str, Tensor]
+
+    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
+        """−Σ w log p(y | η)·per_target − smooth log-prior·per_prior: one number per member."""
+        ...
+
+    def score(self, data: Dataset) -> Tensor:
+        """Mean −log p(y | η) on held-out rows, in evaluation mode: (members,)."""
+        ...
+
+
+class Single:
+    """One module, called as it is."""
+
+    members = 1
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        self.problem = problem
+        self.module = problem.module(seed).train()
+        self.parameters = {k: v for k, v in self.module.named_parameters() if v.requires_grad}
+        self.buffers = dict(self.module.named_buffers())
+
+    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:  # noqa: D102
+        loss = self.problem.log_likelihood(self.module(batch.x), batch) * -per_target
+        if self.problem.has_prior:
+            loss = loss - self.problem.smooth_log_prior(self.parameters) * per_prior
+        return loss
+
+    @torch.no_grad()
+    def score(self, data: Dataset) -> Tensor:  # noqa: D102
+        self.module.eval()
+        blocks = data.blocks()
+        total = sum((self.problem.log_likelihood(self.module(b.x), b).double() for b in blocks), torch.zeros(()))
+        self.module.train()
+        return (-total / data.total_weight()).reshape(1)
+
+
+class Stacked:
+    """Several members: parameters (members, …), the module vectorised over them, each with its own batch."""
+
+    def __init__(self, problem: Problem, seeds: list[int]) -> None:
+        modules = [problem.module(seed).train() for seed in seeds]
+        stacked, self.buffers = stack_module_state(modules)
+        self.parameters: dict[str, Tensor] = dict(stacked)
+        self.problem, self.members = problem, len(seeds)
+        self.module = modules[0]
+        self._loss = torch.vmap(self._member, in_dims=(0, 0, 0, 0, 0, None, None), randomness="different")
+        self._plain = torch.vmap(self._member, in_dims=(0, 0, 0, 0, None, None, None), randomness="different")
+        self._eta = torch.vmap(self._forward, in_dims=(0, 0, None))
+
+    def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
+        return functional_call(self.module, (dict(parameters), dict(buffers)), (x,))
+
+    def _member(
+        self,
+        parameters: Mapping[str, Tensor],
+        buffers: Mapping[str, Tensor],
+        x: Tensor,
+        y: Tensor,
+        weight: Tensor | None,
+        per_target: float,
+        per_prior: float,
+    ) -> Tensor:
+        loss = self.problem.log_likelihood(self._forward(parameters, buffers, x), Batch(x, y, weight)) * -per_target
+        if self.problem.has_prior:
+            loss = loss - self.problem.smooth_log_prior(parameters) * per_prior
+        return loss
+
+    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:  # noqa: D102
+        run = self._plain if batch.weight is None else self._loss
+        return run(self.parameters, self.buffers, batch.x, batch.y, batch.weight, per_target, per_prior)
+
+    @torch.no_grad()
+    def score(self, data: Dataset) -> Tensor:  # noqa: D102
+        self.module.eval()
+        total = torch.zeros(self.members, dtype=torch.float64)
+        for batch in data.blocks():
+            etas = self._eta(self.parameters, self.buffers, batch.x)
+            total += torch.stack([self.problem.log_likelihood(eta, batch).double() for eta in etas]).cpu()
+        self.module.train()
+        return -total / data.total_weight()
+
+
+def stackable(problem: Problem) -> bool:
+    """Whether the network can be vectorised over members: tried on two members and a few rows."""
+    try:
+        program = Stacked(problem, [0, 1])
+        rows = torch.arange(min(len(problem.data), 4)).repeat(2, 1)
+        program.loss(problem.data.batch(rows), 1.0, 1.0).sum().backward()
+    except (RuntimeError, NotImplementedError, ValueError):
+        return False
+    return True

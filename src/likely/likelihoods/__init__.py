@@ -1,0 +1,46 @@
+"""The distribution of a target given a network's output: p(y | η).
+
+    numbers     Normal, StudentT, Laplace          positive    Gamma, Exponential       between 0 and 1    Beta
+    labels      Bernoulli, Categorical, Ordinal    counts      Poisson, NegativeBinomial, Binomial
+    vectors     MultivariateNormal                 several of mixed kinds               Product
+
+>>> Likelihood.parse("student_t(df=3.0)")
+StudentT(df=3.0)
+"""
+
+from __future__ import annotations
+
+from .base import Likelihood, Target
+from .bernoulli import Bernoulli
+from .beta import Beta
+from .binomial import Binomial
+from .categorical import Categorical
+from .exponential import Exponential
+from .gamma import Gamma
+from .laplace import Laplace
+from .multivariate_normal import MultivariateNormal
+from .negative_binomial import NegativeBinomial
+from .normal import Normal
+from .ordinal import Ordinal
+from .poisson import Poisson
+from .product import Product
+from .student_t import StudentT
+
+__all__ = [
+    "Bernoulli",
+    "Beta",
+    "Binomial",
+    "Categorical",
+    "Exponential",
+    "Gamma",
+    "Laplace",
+    "Likelihood",
+    "MultivariateNormal",
+    "NegativeBinomial",
+    "Normal",
+    "Ordinal",
+    "Poisson",
+    "Product",
+    "StudentT",
+    "Target",
+]

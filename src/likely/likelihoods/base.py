@@ -1,0 +1,200 @@
+"""What a likelihood is: the distribution of a target y given the numbers η that a network gives for it.
+
+    p(y | η),   η = network(x; θ)
+
+The inverse link lives in `distribution`: η is unconstrained, the distribution's parameters are not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.distributions import Distribution, constraints
+
+from ..core.errors import DataError
+from ..core.spec import Spec
+from .curvature import curvature
+from .mle import newton
+from .weighted import as_given, clean
+
+__all__ = ["Likelihood", "Target"]
+
+
+@dataclass(frozen=True)
+class Target:
+    """What one target is: how many numbers it has, how many classes, or the targets it is made of.
+
+    >>> Target.from_json(Target(classes=3).to_json())
+    Target(shape=(), classes=3, parts=())
+    """
+
+    shape: tuple[int, ...] = ()
+    classes: int | None = None
+    parts: tuple[Target, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for model files."""
+        return {"shape": list(self.shape), "classes": self.classes, "parts": [p.to_json() for p in self.parts]}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Target:
+        """The inverse of `to_json`."""
+        return Target(tuple(data["shape"]), data["classes"], tuple(Target.from_json(p) for p in data["parts"]))
+
+
+class Likelihood(Spec, axis="likelihood"):
+    """A family p(y | η). Shapes: η is (…, size), y is (…, *target.shape), log-probabilities are (…).
+
+    A family of your own needs `size` and `distribution`, and `support` and `needs` if y is not any real number. (The
+    underscore keeps this one out of the registry.)
+
+    >>> class _Rayleigh(Likelihood):
+    ...     needs = "positive numbers"
+    ...     support = constraints.positive
+    ...     def size(self, target):
+    ...         return 1
+    ...     def distribution(self, eta):
+    ...         return torch.distributions.Weibull(eta[..., 0].exp(), torch.full_like(eta[..., 0], 2.0))
+    >>> _Rayleigh().weighted_mle(torch.tensor([1.0, 7.0]), torch.ones(2)).exp()
+    tensor([5.])
+    """
+
+    event_dim: ClassVar[int] = 0
+    """How many trailing axes of y make one target: 0 for numbers and labels, 1 for vectors."""
+    labels: ClassVar[bool] = False
+    """Whether a target is a class label 0, 1, …, so that `Classifier` can use it."""
+    numeric: ClassVar[bool] = True
+    """Whether a target is a number with a mean, so that `Regressor` can use it."""
+    needs: ClassVar[str] = "real numbers"
+    """The support in words, for error messages: `Poisson needs counts 0, 1, 2, …`."""
+
+    # --- the target ---------------------------------------------------------------------------------------------
+    def target(self, y: Tensor) -> Target:
+        """Describe the targets in y, of shape (n, *positions, *event)."""
+        return Target(tuple(y.shape[y.ndim - self.event_dim :]))
+
+    def known_target(self) -> Target | None:
+        """The target, if the spec alone says what it is; None if data must say how many classes or numbers it has."""
+        return Target()
+
+    def example_target(self) -> Target:
+        """A small target, for examples and tests."""
+        return self.known_target() or Target()
+
+    def size(self, target: Target) -> int:
+        """How many numbers η describe one target."""
+        raise NotImplementedError(f"{type(self).__name__} must say its size")
+
+    def shared(self, target: Target) -> int:
+        """How many of those numbers, the last ones, are learned constants instead of functions of x."""
+        return 0
+
+    def target_of(self, size: int) -> Target:
+        """The target that `size` numbers describe: the inverse of `size`."""
+        return Target()
+
+    # --- the distribution ---------------------------------------------------------------------------------------
+    def distribution(self, eta: Tensor) -> Distribution:
+        """The distribution of y given η of shape (…, size): batch shape (…), event shape that of a target."""
+        raise NotImplementedError(f"{type(self).__name__} must give its distribution")
+
+    @property
+    def support(self) -> Any:
+        """The set of allowed targets, as a torch constraint."""
+        return constraints.real
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        """log p(y | η), of shape (…). An override is a faster closed form, tested against this one."""
+        return self.distribution(eta).log_prob(y)
+
+    # --- second-order methods -----------------------------------------------------------------------------------
+    least_squares: ClassVar[bool] | property = False
+    """Whether log p(y | η) = −(y − η₁)²/2σ² + const with σ the same for all x, so that linear fits are closed forms."""
+
+    def known_scale(self) -> float | None:
+        """σ of a least-squares likelihood, if it is known; None if it is learned."""
+        return None
+
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """log p (n,), its gradient in η (n, size) and a positive semidefinite −Hessian (n, size, size), of n rows.
+
+        An override is a closed form (or the expected information), tested against this one.
+        """
+        return curvature(self, eta, y)
+
+    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """log p (n,) and its gradient in η (n, size), of n rows."""
+        with torch.enable_grad():
+            point = eta.detach().requires_grad_()
+            log_prob = self.log_prob(point, y)
+            (score,) = torch.autograd.grad(log_prob.sum(), point)
+        return log_prob.detach(), score
+
+    # --- estimates without x ------------------------------------------------------------------------------------
+    def weighted_mle(self, y: Tensor, weight: Tensor) -> Tensor:
+        """η that maximises Σᵢ wᵢ log p(yᵢ | η); always finite, also where the optimum lies at infinity.
+
+        y is (n, *target.shape). A weight of shape (n,) gives η of shape (size,); weights (n, k) give (k, size), one
+        estimate for each of k sets of weights. Missing targets do not count.
+        """
+        targets, share = clean(self, y, weight)
+        return as_given(self.estimate(targets, share), weight)
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """η of shape (k, size) for clean data: y in float64, shares (n, k) whose columns sum to 1.
+
+        An override is a closed form, tested against this one.
+        """
+        return newton(self, y, share)
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """A first guess of η from clean data, and the unit that each of its numbers is measured in; both (k, size)."""
+        guess = y.new_zeros(share.shape[-1], self.size(self.target(y)))
+        return guess, torch.ones_like(guess)
+
+    def baseline(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+        """Where training starts: η of the data without x, and the unit each η is measured in, both (size,).
+
+        The unit is 1 except where η lives on the scale of y itself (the location of a Normal): there it is y's
+        spread, so that a network with outputs of order 1 suits targets of any scale.
+        """
+        targets, share = clean(self, y, weight)
+        return as_given(self.estimate(targets, share), weight), as_given(self.start(targets, share)[1], weight)
+
+    # --- data at the door ---------------------------------------------------------------------------------------
+    def missing(self, y: Tensor) -> Tensor:
+        """Which targets do not count because they, or any of their numbers, are NaN; y without its event axes."""
+        gone = torch.isnan(y) if y.is_floating_point() else torch.zeros_like(y, dtype=torch.bool)
+        return gone.flatten(y.ndim - self.event_dim).any(-1) if self.event_dim else gone
+
+    def placeholder(self, y: Tensor) -> Tensor:
+        """A value inside the support that stands in for missing targets (their weight is 0)."""
+        return torch.ones((), dtype=y.dtype, device=y.device)
+
+    def check(self, y: Tensor, name: str = "y") -> None:
+        """Raise a `DataError` that names the first value outside the support. NaN is a missing target: it passes."""
+        values = y.to(torch.uint8) if y.dtype == torch.bool else y
+        missing = self.missing(values)
+        gone = missing.reshape(missing.shape + (1,) * self.event_dim)
+        filled = torch.where(gone, self.placeholder(values), values)
+        finite = filled.isfinite()
+        allowed = self.support.check(filled)  # without the event's axes, if the support has them
+        bad = ~(finite & allowed.reshape(allowed.shape + (1,) * (finite.ndim - allowed.ndim)))
+        if bool(bad.any()):
+            where = tuple(int(i) for i in bad.nonzero()[0])
+            value = values[where].item()
+            shown = float(f"{value:.7g}") if values.is_floating_point() else value
+            found = f"{name} has {self._fault(value)} ({shown} at row {where[0]})"
+            raise DataError(f"{found}; {type(self).__name__} needs {self.needs}.")
+
+    def _fault(self, value: float) -> str:
+        if value in (float("inf"), float("-inf")):
+            return "an infinite value"
+        if value < 0 and not bool(self.support.check(torch.tensor(-1.0)).all()):
+            return "a negative value"
+        if self.support.is_discrete and value != round(value):
+            return "a value that is not a whole number"
+        return "a value outside the support"

@@ -1,0 +1,95 @@
+"""Beta: numbers strictly between 0 and 1, such as rates and shares.
+
+log p(y | x) = log Γ(φ) − log Γ(a) − log Γ(b) + (a − 1) log y + (b − 1) log(1 − y),   a = mφ,  b = (1 − m)φ
+
+mean m = 1 / (1 + exp(−η₁)),   precision φ = fixed | exp(learned) | exp(η₂(x));   variance m (1 − m) / (1 + φ)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, distributions
+from torch.distributions import constraints
+from torch.nn.functional import logsigmoid
+
+from . import weighted
+from .base import Likelihood, Target
+from .bernoulli import log_odds
+from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .special import bounded_exp, gamma_remainder
+
+__all__ = ["Beta"]
+
+
+class Beta(Likelihood):
+    """Beta(precision="learned" | "input" | a number): η₁ is the logit of the mean.
+
+    >>> import torch
+    >>> Beta(precision=3.0).distribution(torch.tensor([0.0])).variance
+    tensor(0.0625)
+    """
+
+    precision: Choice = "learned"
+
+    needs = "numbers strictly between 0 and 1"
+
+    def validate(self) -> None:
+        require_choice(self, "precision")
+
+    @property
+    def support(self) -> Any:
+        return _OPEN_INTERVAL
+
+    def size(self, target: Target) -> int:
+        return 1 + free(self.precision)
+
+    def shared(self, target: Target) -> int:
+        return learned(self.precision)
+
+    def distribution(self, eta: Tensor) -> distributions.Beta:
+        log_a, log_b = self._log_concentrations(eta)[:2]
+        return _OpenBeta(bounded_exp(log_a), bounded_exp(log_b), validate_args=False)
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        log_a, log_b, log_precision = self._log_concentrations(eta)
+        log_y, log_rest = y.log(), torch.log1p(-y)
+        # Γ's by their remainders: φ log φ − a log a − b log b is −a log m − b log(1 − m)
+        remainders = gamma_remainder(log_precision) - gamma_remainder(log_a) - gamma_remainder(log_b)
+        pull_a = bounded_exp(log_a) * (log_y - logsigmoid(eta[..., 0]))
+        pull_b = bounded_exp(log_b) * (log_rest - logsigmoid(-eta[..., 0]))
+        return remainders + pull_a + pull_b - log_y - log_rest
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean and the precision that match the first two moments."""
+        mean = weighted.mean(y, share)
+        ratio = mean * (1 - mean) / weighted.variance(y, share).clamp_min(1e-30)
+        guess = arrange([log_odds(mean)], [(ratio - 1).clamp(1e-2, 1e8).log()], self.precision)
+        return guess, torch.ones_like(guess)
+
+    def placeholder(self, y: Tensor) -> Tensor:
+        return torch.full((), 0.5, dtype=y.dtype, device=y.device)
+
+    def _log_concentrations(self, eta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        (log_precision,) = logarithms(eta, 1, self.precision)
+        return log_precision + logsigmoid(eta[..., 0]), log_precision + logsigmoid(-eta[..., 0]), log_precision
+
+
+class _OpenInterval(constraints.Constraint):
+    """0 < y < 1."""
+
+    def check(self, value: Tensor) -> Tensor:
+        return (value > 0) & (value < 1)
+
+
+class _OpenBeta(distributions.Beta):
+    """torch's Beta, whose samples stay inside the support where rounding would put them at 0 or 1."""
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        draw = super().rsample(sample_shape)
+        limits = torch.finfo(draw.dtype)
+        return draw.clamp(limits.tiny, 1 - limits.eps)
+
+
+_OPEN_INTERVAL = _OpenInterval()

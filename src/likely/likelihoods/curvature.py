@@ -1,0 +1,47 @@
+"""The first two derivatives of log p(y | η) with respect to η, for second-order methods.
+
+score = ∂ log p / ∂η        information = −∂² log p / ∂η∂ηᵀ, made positive semidefinite
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from .base import Likelihood
+
+__all__ = ["curvature"]
+
+
+def curvature(likelihood: Likelihood, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (n,), score (n, size) and information (n, size, size) of rows, by automatic differentiation.
+
+    Where −∂² log p is not positive semidefinite its eigenvalues are taken by absolute value, and where it vanishes but
+    the score does not (a Laplace likelihood), the score's outer product stands in: both keep Newton going downhill.
+    """
+    size = eta.shape[-1]
+    with torch.enable_grad():
+        point = eta.detach().requires_grad_()
+        log_prob = likelihood.log_prob(point, y)
+        (score,) = torch.autograd.grad(log_prob.sum(), point, create_graph=True)
+        rows = [_slope(score[..., j], point) for j in range(size)]
+    score, information = score.detach(), -torch.stack(rows, -2)
+    if size == 1:
+        information = information.abs()
+    elif bool((torch.linalg.cholesky_ex(information).info > 0).any()):
+        values, vectors = torch.linalg.eigh(0.5 * (information + information.mT))
+        information = (vectors * values.abs().unsqueeze(-2)) @ vectors.mT
+    trace = information.diagonal(dim1=-2, dim2=-1).sum(-1)
+    flat = trace < 1e-8 * score.square().sum(-1)
+    outer = score.unsqueeze(-1) * score.unsqueeze(-2)
+    return log_prob.detach(), score, torch.where(flat[..., None, None], outer, information)
+
+
+def _slope(column: Tensor, point: Tensor) -> Tensor:
+    if not column.requires_grad:
+        return torch.zeros_like(point)
+    (slope,) = torch.autograd.grad(column.sum(), point, retain_graph=True, allow_unused=True)
+    return torch.zeros_like(point) if slope is None else slope.detach()

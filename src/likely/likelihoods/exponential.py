@@ -1,0 +1,51 @@
+"""Exponential: waiting times without memory.
+
+−log p(y | x) = log μ + y/μ,   mean μ = exp(η)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, distributions
+from torch.distributions import constraints
+
+from . import weighted
+from .base import Likelihood, Target
+from .special import bounded_exp
+
+__all__ = ["Exponential"]
+
+
+class Exponential(Likelihood):
+    """Exponential(): η is the logarithm of the mean.
+
+    >>> import torch
+    >>> Exponential().distribution(torch.tensor([2.0]).log()).mean
+    tensor(2.)
+    """
+
+    needs = "numbers 0 or above"
+
+    @property
+    def support(self) -> Any:
+        return constraints.nonnegative
+
+    def size(self, target: Target) -> int:
+        return 1
+
+    def distribution(self, eta: Tensor) -> distributions.Exponential:
+        return distributions.Exponential(bounded_exp(-eta[..., 0]), validate_args=False)
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        return -eta[..., 0] - y * bounded_exp(-eta[..., 0])
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """The logarithm of the weighted mean."""
+        return weighted.mean(y, share).clamp_min(1e-30).log().unsqueeze(-1)
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """The magnitude of y."""
+        guess = weighted.magnitude(y, share).log().unsqueeze(-1)
+        return guess, torch.ones_like(guess)

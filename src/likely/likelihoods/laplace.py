@@ -1,0 +1,58 @@
+"""Laplace: the likelihood of least absolute deviations; its location is the conditional median.
+
+−log p(y | x) = |y − m| / b + log 2b,   m = η₁,   b = fixed | exp(learned) | exp(η₂(x))
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, distributions
+
+from . import weighted
+from .base import Likelihood, Target
+from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .normal import location_unit
+
+__all__ = ["Laplace"]
+
+
+class Laplace(Likelihood):
+    """Laplace(scale="learned" | "input" | a number).
+
+    >>> import torch
+    >>> Laplace(scale=2.0).weighted_mle(torch.tensor([0.0, 1.0, 50.0]), torch.ones(3))
+    tensor([1.])
+    """
+
+    scale: Choice = "learned"
+
+    def validate(self) -> None:
+        require_choice(self, "scale")
+
+    def size(self, target: Target) -> int:
+        return 1 + free(self.scale)
+
+    def shared(self, target: Target) -> int:
+        return learned(self.scale)
+
+    def distribution(self, eta: Tensor) -> distributions.Laplace:
+        (log_scale,) = logarithms(eta, 1, self.scale)
+        return distributions.Laplace(eta[..., 0], log_scale.exp().expand_as(eta[..., 0]), validate_args=False)
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        (log_scale,) = logarithms(eta, 1, self.scale)
+        return -(y - eta[..., 0]).abs() * (-log_scale).exp() - log_scale - math.log(2)
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """The weighted median and the logarithm of the mean distance from it."""
+        middle = weighted.median(y, share)
+        distance = (share * (y.unsqueeze(-1) - middle).abs()).sum(0)
+        floor = weighted.RESOLUTION * weighted.magnitude(y, share)
+        return arrange([middle], [torch.maximum(distance, floor).log()], self.scale)
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean and the standard deviation."""
+        guess = arrange([weighted.mean(y, share)], [weighted.spread(y, share).log()], self.scale)
+        return guess, location_unit(guess, y, share)

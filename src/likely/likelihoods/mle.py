@@ -1,0 +1,90 @@
+"""Weighted maximum likelihood by numbers: the default behind every likelihood's `weighted_mle`.
+
+    η̂ = argmax Σᵢ wᵢ log p(yᵢ | η)
+
+Damped Newton on η with the exact Hessian of automatic differentiation; all k sets of weights at once. An optimum at
+infinity (a Bernoulli that only saw ones) is stopped at the edge of a box around the first guess.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from .weighted import as_given, clean
+
+if TYPE_CHECKING:
+    from .base import Likelihood
+
+__all__ = ["maximise", "newton"]
+
+BOX = 20.0
+"""How far from the first guess an estimate may lie, in units: a factor of e²⁰ for parameters on a log scale."""
+
+LONGEST = 4.0
+"""The longest step in one coordinate, in units."""
+
+
+def maximise(likelihood: Likelihood, y: Tensor, weight: Tensor, *, steps: int = 200, tol: float = 1e-10) -> Tensor:
+    """The weighted maximum-likelihood η: (size,) for weights (n,), (k, size) for weights (n, k).
+
+    >>> from likely.likelihoods import Poisson
+    >>> maximise(Poisson(), torch.tensor([1.0, 3.0]), torch.ones(2)).exp()
+    tensor([2.])
+    """
+    targets, share = clean(likelihood, y, weight)
+    return as_given(newton(likelihood, targets, share, steps=steps, tol=tol), weight)
+
+
+def newton(likelihood: Likelihood, y: Tensor, share: Tensor, *, steps: int = 200, tol: float = 1e-10) -> Tensor:
+    """η of shape (k, size) for clean data: y in float64, shares (n, k) whose columns sum to 1.
+
+    It works on z = (η − start) / unit, so that its tolerances mean the same for data of any scale.
+    """
+    start, unit = likelihood.start(y, share)
+    counted = (share > 0).any(1)
+    targets, weights = y[counted], share[counted].T  # (k, n)
+    size = start.shape[-1]
+    eye = torch.eye(size, dtype=start.dtype, device=start.device)
+
+    def objective(z: Tensor) -> Tensor:  # (k, size) -> (k,)
+        eta = (start + unit * z).unsqueeze(-2).expand(*weights.shape, size)
+        return (weights * likelihood.log_prob(eta, targets)).sum(-1)
+
+    def derivatives(z: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.enable_grad():
+            point = z.detach().requires_grad_()
+            (slope,) = torch.autograd.grad(objective(point).sum(), point, create_graph=True)
+            rows = [_gradient(slope[:, j].sum(), point) for j in range(size)]
+        return slope.detach().nan_to_num(), -torch.stack(rows, 1).detach().nan_to_num()
+
+    z = torch.zeros_like(start)
+    with torch.no_grad():
+        value = objective(z)
+    damping = torch.full_like(value, 1e-3)
+    for _ in range(steps):
+        slope, curvature = derivatives(z)
+        stuck = (z.abs() >= BOX) & (slope * z > 0)  # at the edge of the box, and drawn outwards
+        slope = torch.where(stuck, 0.0, slope)
+        curvature = torch.where(stuck.unsqueeze(-1) | stuck.unsqueeze(-2), eye, curvature)
+        if bool(((slope.abs().amax(-1) < tol) | (damping > 1e12)).all()):
+            break
+        eigenvalues, vectors = torch.linalg.eigh(0.5 * (curvature + curvature.mT))
+        convex = (vectors * (eigenvalues.abs().clamp_min(1e-10) + damping.unsqueeze(-1)).unsqueeze(-2)) @ vectors.mT
+        step = torch.linalg.solve(convex, slope).clamp(-LONGEST, LONGEST)
+        proposal = (z + step).clamp(-BOX, BOX)
+        with torch.no_grad():
+            reached = objective(proposal)
+        better = reached >= value - 1e-15 * value.abs()  # rounding must not stop the last steps
+        z = torch.where(better.unsqueeze(-1), proposal, z)
+        value = torch.where(better, reached, value)
+        damping = torch.where(better, damping * 0.1, damping * 10).clamp_min(1e-14)
+    return start + unit * z
+
+
+def _gradient(value: Tensor, point: Tensor) -> Tensor:
+    if not value.requires_grad:  # a slope that is constant in η
+        return torch.zeros_like(point)
+    return torch.autograd.grad(value, point, retain_graph=True, materialize_grads=True)[0]

@@ -1,0 +1,123 @@
+"""Multivariate Normal: a vector of d numbers that vary together.
+
+    −log p(y | x) = ½ ‖z‖² + Σᵢ log sᵢ + (d/2) log 2π,   z = U⁻¹ diag(s)⁻¹ (y − μ),   Σ = diag(s) U Uᵀ diag(s)
+
+μ is the first d numbers of η, log s the next d, and the rest fills the unit lower triangle U row by row. So the
+Cholesky factor of Σ is diag(s) U, and U has no dimension: it stays as it is when y changes its unit.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, distributions
+from torch.distributions import constraints
+
+from ..core.errors import DataError
+from ..core.spec import require
+from . import weighted
+from .base import Likelihood, Target
+from .special import LOG_2PI
+
+__all__ = ["MultivariateNormal"]
+
+JITTER = 1e-10
+"""Added to the diagonal of an estimated correlation matrix, so that collinear columns have a Cholesky factor."""
+
+
+class MultivariateNormal(Likelihood):
+    """MultivariateNormal(covariance="learned" | "input", dim=None | d): d taken from the data unless given.
+
+    `"learned"`: one Σ for all inputs. `"input"`: Σ is an output of the network, as μ is.
+
+    >>> import torch
+    >>> MultivariateNormal().distribution(torch.tensor([1.0, 2.0, 0.0, 0.0, 0.5])).covariance_matrix
+    tensor([[1.0000, 0.5000],
+            [0.5000, 1.2500]])
+    """
+
+    covariance: Literal["learned", "input"] = "learned"
+    dim: int | None = None
+
+    event_dim = 1
+    needs = "vectors of real numbers"
+
+    def validate(self) -> None:
+        require(self.covariance in ("learned", "input"), self, "covariance", '"learned" or "input"')
+        whole = isinstance(self.dim, int) and not isinstance(self.dim, bool)
+        require(self.dim is None or (whole and self.dim >= 1), self, "dim", "a whole number above 0, or None")
+
+    @property
+    def support(self) -> Any:
+        return constraints.real_vector
+
+    def known_target(self) -> Target | None:
+        return Target(shape=(self.dim,)) if self.dim else None
+
+    def example_target(self) -> Target:
+        return Target(shape=(self.dim or 2,))
+
+    def size(self, target: Target) -> int:
+        (d,) = target.shape
+        return d + d * (d + 1) // 2
+
+    def shared(self, target: Target) -> int:
+        return self.size(target) - target.shape[0] if self.covariance == "learned" else 0
+
+    def target_of(self, size: int) -> Target:
+        return Target(shape=((math.isqrt(9 + 8 * size) - 3) // 2,))
+
+    def distribution(self, eta: Tensor) -> distributions.MultivariateNormal:
+        mean, log_scale, triangle = self._parts(eta)
+        return distributions.MultivariateNormal(
+            mean, scale_tril=log_scale.exp().unsqueeze(-1) * triangle, validate_args=False
+        )
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        mean, log_scale, triangle = self._parts(eta)
+        scaled = ((y - mean) * (-log_scale).exp()).unsqueeze(-1)
+        z = torch.linalg.solve_triangular(triangle, scaled, upper=False, unitriangular=True).squeeze(-1)
+        return -0.5 * z.square().sum(-1) - log_scale.sum(-1) - 0.5 * mean.shape[-1] * LOG_2PI
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """The weighted mean and the Cholesky factor of the weighted covariance."""
+        d = y.shape[-1]
+        mean = share.T @ y  # (k, d)
+        scale = torch.stack([weighted.spread(column, share) for column in y.T], -1)
+        scaled = (y.unsqueeze(1) - mean) / scale  # (n, k, d)
+        correlation = torch.einsum("nk,nkd,nke->kde", share, scaled, scaled)
+        eye = torch.eye(d, dtype=y.dtype, device=y.device)
+        factor = torch.linalg.cholesky(correlation * (1 - eye) + (1 + JITTER) * eye)
+        diagonal = factor.diagonal(dim1=-2, dim2=-1)
+        row, column = torch.tril_indices(d, d, -1, device=y.device)
+        return torch.cat([mean, scale.log() + diagonal.log(), (factor / diagonal.unsqueeze(-1))[:, row, column]], -1)
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """Medians and spreads, uncorrelated."""
+        columns = y.T
+        location = torch.stack([weighted.median(column, share) for column in columns], -1)
+        log_scale = torch.stack([weighted.spread(column, share) for column in columns], -1).log()
+        unit = torch.stack([weighted.unit(column, share) for column in columns], -1)
+        rest = self.size(self.target(y)) - y.shape[-1]
+        triangle = location.new_zeros(len(location), rest - y.shape[-1])
+        return torch.cat([location, log_scale, triangle], -1), torch.cat([unit, unit.new_ones(len(unit), rest)], -1)
+
+    def check(self, y: Tensor, name: str = "y") -> None:
+        """As for all, and y must be vectors, of the length that was asked for."""
+        found = f"{name} has shape {tuple(y.shape)}"
+        if y.ndim < 2:
+            raise DataError(f"{found}; MultivariateNormal needs vectors: an array of shape (n, d).")
+        if self.dim is not None and y.shape[-1] != self.dim:
+            raise DataError(f"{found}; MultivariateNormal(dim={self.dim}) needs vectors of {self.dim} numbers.")
+        super().check(y, name)
+
+    def _parts(self, eta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        (d,) = self.target_of(eta.shape[-1]).shape
+        eye = torch.eye(d, dtype=eta.dtype, device=eta.device)
+        below = eye.new_ones(d, d).tril(-1)
+        # Entry (i, j) of the strict lower triangle is number i(i−1)/2 + j; an index of 0 elsewhere is masked out.
+        i, j = torch.arange(d, device=eta.device).unsqueeze(-1), torch.arange(d, device=eta.device)
+        index = torch.where(below > 0, 2 * d + i * (i - 1) // 2 + j, 0)
+        return eta[..., :d], eta[..., d : 2 * d], eta[..., index] * below + eye

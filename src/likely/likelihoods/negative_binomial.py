@@ -1,0 +1,75 @@
+"""Negative binomial: counts that vary more than a Poisson's, with variance μ + α μ².
+
+p(y | x) = Γ(y + r) / (Γ(r) y!) · (r / (r + μ))^r · (μ / (r + μ))^y,   r = 1/α
+
+μ = exp(η₁),   dispersion α = fixed | exp(learned) | exp(η₂(x));   α → 0 is the Poisson
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, distributions
+from torch.distributions import constraints
+from torch.nn.functional import logsigmoid
+
+from . import weighted
+from .base import Likelihood, Target
+from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .special import gamma_remainder
+
+__all__ = ["NegativeBinomial"]
+
+WIDEST = 40.0
+"""|log α| counts up to here: below it is a Poisson to every digit, above it y is 0 or astronomical."""
+
+
+class NegativeBinomial(Likelihood):
+    """NegativeBinomial(dispersion="learned" | "input" | a number): η₁ is the logarithm of the mean.
+
+    >>> import torch
+    >>> NegativeBinomial(dispersion=0.5).distribution(torch.tensor([2.0]).log()).variance
+    tensor(4.)
+    """
+
+    dispersion: Choice = "learned"
+
+    needs = "counts 0, 1, 2, …"
+
+    def validate(self) -> None:
+        require_choice(self, "dispersion")
+
+    @property
+    def support(self) -> Any:
+        return constraints.nonnegative_integer
+
+    def size(self, target: Target) -> int:
+        return 1 + free(self.dispersion)
+
+    def shared(self, target: Target) -> int:
+        return learned(self.dispersion)
+
+    def distribution(self, eta: Tensor) -> distributions.NegativeBinomial:
+        log_mean, log_total = eta[..., 0], self._log_total(eta)
+        total = log_total.exp().expand_as(log_mean)
+        return distributions.NegativeBinomial(total, logits=log_mean - log_total, validate_args=False)
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        y, log_mean, log_total = y.to(eta.dtype), eta[..., 0], self._log_total(eta)
+        total = log_total.exp()
+        # log Γ(y + r) − log Γ(r) = remainders + (y + r) log(1 + y/r) + y log r − y, exact for any r
+        remainders = gamma_remainder((y + total).log()) - gamma_remainder(log_total)
+        tilt = torch.log1p(y / total) + logsigmoid(log_total - log_mean)
+        return remainders + (y + total) * tilt + y * (log_mean - 1) - torch.lgamma(y + 1)
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """The mean and the dispersion that match the first two moments."""
+        mean = weighted.mean(y, share).clamp_min(weighted.FLOOR)
+        dispersion = ((weighted.variance(y, share) - mean) / mean.square()).clamp(1e-4, 1e4)
+        guess = arrange([mean.log()], [dispersion.log()], self.dispersion)
+        return guess, torch.ones_like(guess)
+
+    def _log_total(self, eta: Tensor) -> Tensor:
+        (log_dispersion,) = logarithms(eta, 1, self.dispersion)
+        return -log_dispersion.clamp(-WIDEST, WIDEST)

@@ -1,0 +1,69 @@
+"""Normal: y = μ(x) + σ·ε with ε standard normal; the likelihood of least squares.
+
+−log p(y | x) = (y − μ)² / 2σ² + log σ + ½ log 2π,   μ = η₁,   σ = fixed | exp(learned) | exp(η₂(x))
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, distributions
+
+from . import weighted
+from .base import Likelihood, Target
+from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .special import LOG_2PI
+
+__all__ = ["Normal"]
+
+
+class Normal(Likelihood):
+    """Normal(scale="learned" | "input" | a number).
+
+    `"learned"`: one σ for all inputs, found with the rest. `"input"`: σ is a second output of the network
+    (heteroscedastic). A number: σ is known.
+
+    >>> import torch
+    >>> Normal(scale=2.0).distribution(torch.tensor([[1.0]]))
+    Normal(loc: tensor([1.]), scale: tensor([2.]))
+    """
+
+    scale: Choice = "learned"
+
+    def validate(self) -> None:
+        require_choice(self, "scale")
+
+    def size(self, target: Target) -> int:
+        return 1 + free(self.scale)
+
+    def shared(self, target: Target) -> int:
+        return learned(self.scale)
+
+    @property
+    def least_squares(self) -> bool:  # type: ignore[override]
+        """Unless σ depends on x."""
+        return self.scale != "input"
+
+    def known_scale(self) -> float | None:
+        return None if isinstance(self.scale, str) else float(self.scale)
+
+    def distribution(self, eta: Tensor) -> distributions.Normal:
+        (log_scale,) = logarithms(eta, 1, self.scale)
+        return distributions.Normal(eta[..., 0], log_scale.exp().expand_as(eta[..., 0]), validate_args=False)
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        (log_scale,) = logarithms(eta, 1, self.scale)
+        return -0.5 * ((y - eta[..., 0]) * (-log_scale).exp()).square() - log_scale - 0.5 * LOG_2PI
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """The weighted mean and the logarithm of the weighted standard deviation."""
+        return arrange([weighted.mean(y, share)], [weighted.spread(y, share).log()], self.scale)
+
+    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """The median, in units of the spread."""
+        guess = arrange([weighted.median(y, share)], [weighted.spread(y, share).log()], self.scale)
+        return guess, location_unit(guess, y, share)
+
+
+def location_unit(eta: Tensor, y: Tensor, share: Tensor) -> Tensor:
+    """The units of an η whose first number is a location of y and whose others have no dimension."""
+    return torch.cat([weighted.unit(y, share).unsqueeze(-1), torch.ones_like(eta[..., 1:])], -1)

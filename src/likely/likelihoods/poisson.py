@@ -1,0 +1,47 @@
+"""Poisson: counts of events that happen at a rate.
+
+−log p(y | x) = λ − y log λ + log y!,   λ = exp(η)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, distributions
+from torch.distributions import constraints
+
+from . import weighted
+from .base import Likelihood, Target
+from .special import bounded_exp
+
+__all__ = ["Poisson"]
+
+
+class Poisson(Likelihood):
+    """Poisson(): η is the logarithm of the rate.
+
+    >>> import torch
+    >>> Poisson().weighted_mle(torch.tensor([1.0, 3.0]), torch.ones(2)).exp()
+    tensor([2.])
+    """
+
+    needs = "counts 0, 1, 2, …"
+
+    @property
+    def support(self) -> Any:
+        return constraints.nonnegative_integer
+
+    def size(self, target: Target) -> int:
+        return 1
+
+    def distribution(self, eta: Tensor) -> distributions.Poisson:
+        return distributions.Poisson(bounded_exp(eta[..., 0]), validate_args=False)
+
+    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        y = y.to(eta.dtype)
+        return y * eta[..., 0] - bounded_exp(eta[..., 0]) - torch.lgamma(y + 1)
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """The logarithm of the weighted mean."""
+        return weighted.mean(y, share).clamp_min(weighted.FLOOR).log().unsqueeze(-1)

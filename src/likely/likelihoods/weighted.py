@@ -1,0 +1,108 @@
+"""Weighted data: cleaning, and the simple statistics that estimates are made of.
+
+Here y is (n,), `share` is (n, k): k sets of weights, each of which sums to 1; a statistic is (k,). All in float64.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from .base import Likelihood
+
+__all__ = ["FLOOR", "as_given", "clean", "magnitude", "mean", "median", "spread", "unit", "variance"]
+
+FLOOR = 1e-12
+"""The least probability or rate that an estimate gives, so that its logarithm is finite."""
+
+RESOLUTION = 1e-8
+"""The least spread that an estimate gives, in units of the largest |y|: below it the data are all but equal."""
+
+
+def clean(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """y in float64 with placeholders for what is missing, and the shares (n, k) of the rest.
+
+    A set of weights that are all 0 becomes uniform: it says nothing, so it speaks of all rows alike.
+    """
+    gone = likelihood.missing(y)
+    weights = (weight if weight.ndim > 1 else weight.unsqueeze(-1)).double()
+    targets = y.double()
+    present = (~gone).double().unsqueeze(-1)
+    if bool(gone.any()):
+        gone = gone.reshape(gone.shape + (1,) * likelihood.event_dim)
+        targets = torch.where(gone, likelihood.placeholder(targets), targets)
+        weights = weights * present
+    total = weights.sum(0)
+    uniform = present / present.sum().clamp_min(1)
+    return targets, torch.where(total > 0, weights / total.clamp_min(torch.finfo(total.dtype).tiny), uniform)
+
+
+def as_given(eta: Tensor, weight: Tensor) -> Tensor:
+    """η of shape (k, size) in the precision and shape that the weights asked for."""
+    eta = eta.to(weight.dtype if weight.is_floating_point() else torch.get_default_dtype())
+    return eta if weight.ndim > 1 else eta.squeeze(0)
+
+
+def mean(y: Tensor, share: Tensor) -> Tensor:
+    """Σ w y.
+
+    >>> mean(torch.tensor([1.0, 3.0]), torch.tensor([[0.5], [0.5]]))
+    tensor([2.])
+    """
+    return y @ share
+
+
+def variance(y: Tensor, share: Tensor) -> Tensor:
+    """Σ w (y − mean)².
+
+    >>> variance(torch.tensor([1.0, 3.0]), torch.tensor([[0.5], [0.5]]))
+    tensor([1.])
+    """
+    return (share * (y.unsqueeze(-1) - mean(y, share)).square()).sum(0)
+
+
+def median(y: Tensor, share: Tensor) -> Tensor:
+    """The middle of all values that split the weight in two halves.
+
+    >>> median(torch.tensor([1.0, 2.0, 10.0]), torch.full((3, 1), 1 / 3))
+    tensor([2.])
+    """
+    ordered, order = y.sort()
+    below = share[order].cumsum(0)
+    last = len(y) - 1
+    lower = (below < 0.5 - FLOOR).sum(0).clamp_max(last)
+    upper = (below <= 0.5 + FLOOR).sum(0).clamp_max(last)
+    return 0.5 * (ordered[lower] + ordered[upper])
+
+
+def magnitude(y: Tensor, share: Tensor) -> Tensor:
+    """The largest |y| of positive weight, and 1 where all are 0.
+
+    >>> magnitude(torch.tensor([-3.0, 2.0]), torch.tensor([[0.5, 0.0], [0.5, 1.0]]))
+    tensor([3., 2.])
+    """
+    largest = (y.abs().unsqueeze(-1) * (share > 0)).amax(0)
+    return torch.where(largest > 0, largest, 1.0)
+
+
+def spread(y: Tensor, share: Tensor) -> Tensor:
+    """The standard deviation, but no less than what data of this magnitude can resolve.
+
+    >>> spread(torch.tensor([1.0, 3.0]), torch.tensor([[0.5], [0.5]]))
+    tensor([1.])
+    """
+    return torch.maximum(variance(y, share).sqrt(), RESOLUTION * magnitude(y, share))
+
+
+def unit(y: Tensor, share: Tensor) -> Tensor:
+    """The unit that y is measured in: its standard deviation, or its magnitude where all values are equal.
+
+    >>> unit(torch.tensor([5.0, 5.0]), torch.tensor([[0.5], [0.5]]))
+    tensor([5.])
+    """
+    size = magnitude(y, share)
+    deviation = variance(y, share).sqrt()
+    return torch.where(deviation > RESOLUTION * size, deviation, size)

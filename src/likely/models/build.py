@@ -1,0 +1,150 @@
+"""From the specs to the module: how a network's output becomes η of every target.
+
+A network may give numbers for each position itself (a token, a pixel), or all numbers of a row at once. Which of the
+two it does is seen by asking it, with two rows of zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
+
+from ..core.errors import SpecError
+from ..core.random import isolated
+from ..inference.predictor import Predictor
+from ..likelihoods import Likelihood, Target
+from ..networks import Network
+
+__all__ = ["Plan", "baseline", "plan"]
+
+SAMPLE = 10_000
+"""Rows that the baseline looks at: it is where training starts, not what it finds."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to build the predictor: shapes only, so that a model file can hold it."""
+
+    in_shape: tuple[int, ...]
+    out_features: int
+    positions: tuple[int, ...]
+    """Positions that are unfolded from a flat output; empty where the network gives them itself."""
+    flatten: bool
+    shared: int
+    linear: bool
+
+    def predictor(self, network: Network, offset: Tensor, unit: Tensor | None, seed: int) -> Predictor:
+        """A new predictor with parameters drawn from this seed, starting at the baseline."""
+        with isolated(seed):
+            module = _built(network, self.in_shape, self.out_features)
+        own = offset.shape[-1] - self.shared
+        shared = offset[..., own:].clone() if self.shared else None
+        offset, unit = offset[..., :own].clone(), None if unit is None else unit[..., :own].clone()
+        if self.linear:
+            assert isinstance(module, nn.Linear)
+            if module.bias is not None:
+                module.bias.data = offset.reshape(-1).to(module.bias)
+            return Predictor(module, shared, None, None, self.positions, self.flatten)
+        return Predictor(module, shared, offset, unit, self.positions, self.flatten)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for model files."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Plan:
+        """The inverse of `to_json`."""
+        return Plan(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+
+
+def plan(
+    network: Network, likelihood: Likelihood, target: Target, in_shape: tuple[int, ...], positions: tuple[int, ...]
+) -> Plan:
+    """Ask the network what it gives for two rows of zeros, and fit targets of these positions to it."""
+    shared = likelihood.shared(target)
+    size = likelihood.size(target) - shared
+    flat = size * math.prod(positions)
+    attempts = [(in_shape, size, (), False)]
+    if positions:
+        attempts.append((in_shape, flat, positions, False))
+    if len(in_shape) > 1:
+        attempts.append(((math.prod(in_shape),), flat, positions, True))
+    found: list[tuple[int, ...]] = []
+    for shape, out_features, unfolded, flatten in attempts:
+        with isolated(0):
+            module = _built(network, shape, out_features)
+            given = _output_shape(module, shape)
+        wanted = (flat,) if unfolded or flatten else (*positions, size)
+        if given == wanted:
+            return Plan(shape, out_features, unfolded, flatten, shared, isinstance(module, nn.Linear))
+        found.append(given)
+    raise SpecError(
+        f"network gives {' or '.join(map(str, dict.fromkeys(found)))} numbers for one row of shape {in_shape}; "
+        f"{likelihood!r} needs {(*positions, size)}: one set of {size} for each target."
+    )
+
+
+def baseline(
+    likelihood: Likelihood, y: Tensor, weight: Tensor | None, positions: tuple[int, ...], unfolded: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Offset and unit of η without x: one for all positions, or (*positions, size) where they are unfolded.
+
+    The unit is None where it is 1 throughout.
+    """
+    offset, unit = _baseline(likelihood, y, weight, positions, unfolded)
+    return offset, None if bool((unit == 1).all()) else unit
+
+
+def _baseline(
+    likelihood: Likelihood, y: Tensor, weight: Tensor | None, positions: tuple[int, ...], unfolded: bool
+) -> tuple[Tensor, Tensor]:
+    step = max(1, len(y) // SAMPLE)
+    targets = y[::step].double()
+    weights = torch.ones(len(targets), *positions, dtype=torch.float64) if weight is None else weight[::step].double()
+    event = targets.shape[1 + len(positions) :]
+    if not unfolded or math.prod(positions) > SAMPLE:
+        offset, unit = _of(likelihood, targets.reshape(-1, *event), weights.reshape(-1))
+        if unfolded:
+            offset, unit = offset.expand(*positions, -1), unit.expand(*positions, -1)
+        return offset, unit
+    columns = targets.reshape(len(targets), -1, *event).unbind(1)
+    pairs = [_of(likelihood, t, w) for t, w in zip(columns, weights.reshape(len(weights), -1).unbind(1), strict=True)]
+    offset, unit = (torch.stack(part).reshape(*positions, -1) for part in zip(*pairs, strict=True))
+    return offset, unit
+
+
+def _of(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    counted = weight > 0
+    if not bool(counted.any()):  # a position without any label: start where all-equal placeholders would
+        counted, weight = torch.ones_like(counted), torch.ones_like(weight)
+    return likelihood.baseline(y[counted], weight[counted])
+
+
+def _built(network: Network, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    module = network.build(in_shape, out_features)
+    if any(isinstance(p, UninitializedParameter) for p in module.parameters()):
+        _output_shape(module, in_shape)
+    return module
+
+
+@torch.no_grad()
+def _output_shape(module: nn.Module, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+    training, kind = module.training, next((p.dtype for p in module.parameters()), torch.float32)
+    module.eval()
+    try:
+        out = module(torch.zeros(2, *in_shape, dtype=kind))
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:
+        raise SpecError(
+            f"network {type(module).__name__} cannot take rows of shape {in_shape}: {str(error).partition(chr(10))[0]}"
+        ) from error
+    finally:
+        module.train(training)
+    if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != 2:
+        found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        raise SpecError(f"network must give a tensor with one entry a row; for 2 rows it gave {found}.")
+    return tuple(out.shape[1:])

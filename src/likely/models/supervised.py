@@ -1,0 +1,197 @@
+"""Supervised models: four values make one.
+
+    p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from torch.distributions import Distribution
+
+from ..core import distributed
+from ..core.errors import DataError, SpecError
+from ..core.estimator import Estimator
+from ..core.random import isolated, seed_of
+from ..core.spec import as_spec
+from ..core.validation import as_rows, as_weights, device_of
+from ..inference import Inference, Posterior, Problem, automatic
+from ..inference.dataset import Dataset
+from ..likelihoods import Likelihood, Target
+from ..likelihoods.quantiles import quantile
+from ..networks import as_network
+from ..priors import Prior
+from .build import Plan, baseline, plan
+
+__all__ = ["Supervised"]
+
+
+class Supervised(Estimator):
+    """What `Classifier` and `Regressor` share: everything but how y is read and what `predict` answers."""
+
+    likelihood: Any
+    network: Any
+    prior: Any
+    inference: Any
+    random_state: Any
+    device: Any
+    verbose: bool
+    posterior_: Posterior
+
+    # --- what differs -------------------------------------------------------------------------------------------
+    def _likelihood(self) -> Likelihood:
+        """The likelihood in force, for the targets seen in `fit`."""
+        raise NotImplementedError
+
+    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
+        """y as a tensor (n, *positions, *event); missing targets are NaN."""
+        raise NotImplementedError
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn θ from rows X and targets y. A missing target (NaN, or −1 for labels) does not count."""
+        x = as_rows(self, X, reset=True)
+        targets = self._targets(y, len(x), reset=True)
+        likelihood = self._likelihood()
+        network, prior = as_network(self.network), as_spec(self.prior, Prior, "prior")
+        device = device_of(self.device)
+        likelihood.check(targets)
+        self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
+        self.in_shape_ = tuple(x.shape[1:])
+        data = self._dataset(likelihood, x, targets, as_weights(sample_weight, x), torch.float64)
+        self.target_ = self._target(likelihood, targets[torch.isfinite(targets.reshape(len(targets), -1)).all(1)])
+        self.plan_ = plan(network, likelihood, self.target_, self.in_shape_, self.positions_)
+        offset, unit = baseline(likelihood, data.y, data.weight, self.positions_, bool(self.plan_.positions))
+        problem = Problem(
+            build=lambda seed: self.plan_.predictor(network, offset, unit, seed),
+            likelihood=likelihood,
+            prior=prior,
+            data=data,
+            seed=distributed.agreed(seed_of(self.random_state)),
+            seeded=self.random_state is not None,
+            title=type(self).__name__,
+            verbose=bool(self.verbose),
+        )
+        auto = isinstance(self.inference, str) and self.inference == "auto"
+        inference = automatic(problem) if auto else as_spec(self.inference, Inference, "inference")
+        problem = problem.with_(
+            data=_placed(data, inference.dtype, device),
+            encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
+        )
+        self.posterior_ = inference.fit(problem)
+        return self
+
+    def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
+        return likelihood.target(y)
+
+    def _encode(self, likelihood: Likelihood, X: Any, y: Any, w: Any, dtype: torch.dtype, device: Any) -> Dataset:
+        x = as_rows(self, X, reset=False)
+        targets = self._targets(y, len(x), reset=False)
+        likelihood.check(targets)
+        return _placed(self._dataset(likelihood, x, targets, as_weights(w, x), dtype), dtype, device)
+
+    def _dataset(
+        self, likelihood: Likelihood, x: Tensor, y: Tensor, weight: Tensor | None, dtype: torch.dtype
+    ) -> Dataset:
+        positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
+        missing = likelihood.missing(y)
+        if bool(missing.all()):
+            raise DataError("y has no target at all: every one is missing (NaN, or −1 for labels).")
+        if weight is not None:
+            weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
+        if bool(missing.any()):
+            weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
+            gap = missing.reshape(*missing.shape, *(1 for _ in range(likelihood.event_dim)))
+            y = torch.where(gap, likelihood.placeholder(y), y)
+        if weight is not None and not bool(weight.any()):
+            raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
+        return Dataset(x, y, weight, dtype, positions)
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def predict_dist(self, X: Any) -> Distribution:
+        """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions)."""
+        check_is_fitted(self)
+        x = as_rows(self, X, reset=False)
+        self._check_shape(x)
+        return self.posterior_.predictive(self._likelihood(), x)
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
+        if not 0 < level < 1:
+            raise DataError(f"level must lie strictly between 0 and 1; found {level!r}.")
+        if not self._likelihood().numeric:
+            raise SpecError(f"{self._likelihood()!r} has classes, which have no interval; use predict_proba.")
+        distribution = self.predict_dist(X)
+        tail = (1 - level) / 2
+        return quantile(distribution, tail).numpy(), quantile(distribution, 1 - tail).numpy()
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""
+        check_is_fitted(self)
+        likelihood = self._likelihood()
+        x = as_rows(self, X, reset=False)
+        self._check_shape(x)
+        targets = self._targets(y, len(x), reset=False)
+        likelihood.check(targets)
+        data = self._dataset(likelihood, x, targets, None, self.posterior_.dtype)
+        each = self.posterior_.predictive(likelihood, x).log_prob(data.y.to(self.posterior_.dtype))
+        if data.weight is not None:
+            each = torch.where(data.weight > 0, each, 0.0)
+        return each.reshape(len(x), -1).sum(1).numpy()
+
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions)."""
+        distribution = self.predict_dist(X)
+        with isolated(seed_of(self.random_state if random_state is None else random_state)):
+            return self._decode(distribution.sample((n,)))
+
+    def _decode(self, y: Tensor) -> np.ndarray:
+        return y.numpy()
+
+    def _check_shape(self, x: Tensor) -> None:
+        if tuple(x.shape[1:]) != self.in_shape_:
+            raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        posterior, tensors = self.posterior_.state()
+        names = getattr(self, "feature_names_in_", None)
+        learned = {
+            "n_features_in": int(self.n_features_in_),
+            "feature_names_in": None if names is None else [str(name) for name in names],
+            "positions": list(self.positions_),
+            "in_shape": list(self.in_shape_),
+            "target": self.target_.to_json(),
+            "plan": self.plan_.to_json(),
+            "posterior": posterior,
+        }
+        return learned, tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.n_features_in_ = int(learned["n_features_in"])
+        if learned["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(learned["feature_names_in"], dtype=object)
+        self.positions_ = tuple(learned["positions"])
+        self.in_shape_ = tuple(learned["in_shape"])
+        self.target_ = Target.from_json(learned["target"])
+        self.plan_ = Plan.from_json(learned["plan"])
+        likelihood = self._likelihood()
+        size = likelihood.size(self.target_)
+        with torch.device("meta"):  # shapes without memory: a file cannot make us allocate what it does not hold
+            blank = torch.zeros(*self.plan_.positions, size)
+            unit = blank if "buffers.unit" in tensors else None
+            module = self.plan_.predictor(as_network(self.network), blank, unit, 0)
+        posterior = learned["posterior"]
+        self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
+
+
+def _placed(data: Dataset, dtype: torch.dtype, device: torch.device) -> Dataset:
+    """On the device of the fit; y and weights, which are small, in its dtype."""
+    weight = None if data.weight is None else data.weight.to(device, dtype)
+    return Dataset(data.x.to(device), data.y.to(device, dtype), weight, dtype, data.positions)
+

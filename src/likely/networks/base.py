@@ -1,0 +1,64 @@
+"""What a network is: the function x → η with parameters θ. A spec that builds a plain `torch.nn.Module`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from torch import nn
+
+from ..core.errors import SpecError
+from ..core.spec import Spec, as_spec
+
+__all__ = ["Network", "as_network"]
+
+
+class Network(Spec, axis="network"):
+    """Builds the module that maps a batch (n, *in_shape) to η, (n, out_features) or (n, *positions, out_features)."""
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        """A new module with new random parameters."""
+        raise NotImplementedError(f"{type(self).__name__} must build its module")
+
+
+class _Module(Network):
+    """A user's own `nn.Module` as a network."""
+
+    module: nn.Module
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        """A copy; its layers with `reset_parameters` start anew, so that members of an ensemble differ."""
+        fresh = copy.deepcopy(self.module)
+        for layer in fresh.modules():
+            reset = getattr(layer, "reset_parameters", None)
+            if callable(reset):
+                reset()
+        return fresh
+
+
+class _Builder(Network):
+    """A user's function `build(in_shape, out_features)` that returns an `nn.Module`."""
+
+    function: Callable[[tuple[int, ...], int], nn.Module]
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        """What the function returns."""
+        module = self.function(in_shape, out_features)
+        if not isinstance(module, nn.Module):
+            found = type(module).__name__
+            raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {found}.")
+        return module
+
+
+def as_network(value: Any) -> Network:
+    """A network from a spec, text, an `nn.Module` (copied, never changed), or a function that builds one.
+
+    >>> as_network(lambda in_shape, out_features: nn.Linear(in_shape[-1], out_features)).build((3,), 2)
+    Linear(in_features=3, out_features=2, bias=True)
+    """
+    if isinstance(value, nn.Module):
+        return _Module(value)
+    if callable(value) and not isinstance(value, Spec | type):
+        return _Builder(value)
+    return as_spec(value, Network, "network")

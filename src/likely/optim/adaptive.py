@@ -1,0 +1,113 @@
+"""Steps that adapt to each number: large gradients in the past make small steps. η is `lr`, g the gradient.
+
+AdaGrad  ν ← ν + g²               θ ← θ − ηg/(√ν + ε)
+RMSprop  ν ← αν + (1 − α)g²       θ ← θ − ηg/(√ν + ε)
+Adam     m ← β₁m + (1 − β₁)g,  ν ← β₂ν + (1 − β₂)g²,  θ ← θ − η·m̂/(√ν̂ + ε),  m̂ = m/(1 − β₁ᵗ), ν̂ = ν/(1 − β₂ᵗ)
+AdamW    θ ← θ − ηλθ, then Adam
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+from torch import Tensor
+
+from ..core.spec import require
+from .base import Optimizer, build_fused, is_number, is_share
+
+__all__ = ["AdaGrad", "Adam", "AdamW", "RMSprop"]
+
+
+class AdaGrad(Optimizer):
+    """ν ← ν + g², θ ← θ − ηg/(√ν + ε): the steps of each number shrink with all its gradients so far.
+
+    >>> AdaGrad(lr=0.1)
+    AdaGrad(lr=0.1)
+    """
+
+    lr: float = 0.01
+    eps: float = 1e-10
+
+    def validate(self) -> None:
+        super().validate()
+        _require_eps(self)
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        return build_fused(torch.optim.Adagrad, parameters, lr=self.lr, eps=self.eps)
+
+
+class RMSprop(Optimizer):
+    """ν ← αν + (1 − α)g², θ ← θ − ηg/(√ν + ε), with α the `decay`: AdaGrad that forgets.
+
+    >>> RMSprop(decay=0.9)
+    RMSprop(decay=0.9)
+    """
+
+    lr: float = 0.01
+    decay: float = 0.99
+    eps: float = 1e-8
+
+    def validate(self) -> None:
+        super().validate()
+        require(is_share(self.decay), self, "decay", "0 or more and below 1")
+        _require_eps(self)
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        return torch.optim.RMSprop(list(parameters), lr=self.lr, alpha=self.decay, eps=self.eps, foreach=True)
+
+
+class Adam(Optimizer):
+    """Momentum and RMSprop, both corrected for their start at 0.
+
+    >>> theta = torch.ones(1, requires_grad=True)
+    >>> optimizer = Adam(lr=0.25).build([theta])
+    >>> theta.square().sum().backward()
+    >>> optimizer.step()
+    >>> theta.tolist()
+    [0.75]
+    """
+
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+
+    def validate(self) -> None:
+        super().validate()
+        _require_betas(self)
+        _require_eps(self)
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        return build_fused(torch.optim.Adam, parameters, lr=self.lr, betas=self.betas, eps=self.eps)
+
+
+class AdamW(Optimizer):
+    """Adam with weight decay apart from the gradient: θ ← θ − ηλθ first, with λ the `weight_decay`.
+
+    >>> AdamW(lr=3e-4, weight_decay=0.1)
+    AdamW(lr=0.0003, weight_decay=0.1)
+    """
+
+    lr: float = 1e-3
+    betas: tuple[float, float] = (0.9, 0.999)
+    eps: float = 1e-8
+    weight_decay: float = 0.01
+
+    def validate(self) -> None:
+        super().validate()
+        _require_betas(self)
+        _require_eps(self)
+        require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
+
+    def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
+        options = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
+        return build_fused(torch.optim.AdamW, parameters, lr=self.lr, **options)
+
+
+def _require_betas(spec: Adam | AdamW) -> None:
+    pair = isinstance(spec.betas, tuple) and len(spec.betas) == 2 and all(is_share(beta) for beta in spec.betas)
+    require(pair, spec, "betas", "two numbers, each 0 or more and below 1")
+
+
+def _require_eps(spec: AdaGrad | RMSprop | Adam | AdamW) -> None:
+    require(is_number(spec.eps) and spec.eps > 0, spec, "eps", "a positive number")

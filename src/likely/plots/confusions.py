@@ -1,0 +1,61 @@
+"""The picture of a confusion matrix: rows are actual classes, columns predicted ones, colour the share of the row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..evaluate.protocol import as_array
+from .style import INK, axes_of, finish, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["confusion"]
+
+
+def confusion(
+    matrix: Any, labels: Sequence[Any] | None = None, *, title: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """What `evaluate.confusion_matrix` found, with counts in the cells.
+
+    >>> confusion([[8, 2], [0, 10]], ["cat", "dog"]).get_title(loc="left")
+    '90 % are right; most often mistaken: cat for dog (2)'
+    """
+    counts = as_array(matrix)
+    if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
+        raise DataError(f"matrix must be square, actual by predicted; found shape {counts.shape}.")
+    names = [str(label) for label in (range(len(counts)) if labels is None else labels)]
+    if len(names) != len(counts):
+        raise DataError(f"labels must name each of the {len(counts)} classes; found {len(names)}.")
+    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    side = 1.9 + 0.42 * max(len(counts), 4)
+    ax = axes_of(ax, side + 0.4, side)
+    ax.imshow(share, cmap="Blues", vmin=0, vmax=1.15)  # the darkest end of the map would swallow the text
+    if len(counts) <= 15:
+        for row, column in np.ndindex(*counts.shape):
+            dark = share[row, column] > 0.55
+            zero = counts[row, column] == 0
+            colour = "white" if dark else "#BDBDBD" if zero else INK
+            ax.text(column, row, f"{counts[row, column]:g}", ha="center", va="center", color=colour, fontsize=9)
+    finish(ax, title=title or _finding(counts, names), x="predicted class", y="actual class", grid=None)
+    wide = max(map(len, names)) > 4
+    ax.set_xticks(range(len(names)), names, rotation=40 if wide else 0, ha="right" if wide else "center")
+    ax.set_yticks(range(len(names)), names)
+    ax.set_xticks(np.arange(len(names) + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(len(names) + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color="white", linewidth=1.5)
+    ax.tick_params(which="minor", length=0)
+    return ax
+
+
+def _finding(counts: np.ndarray, names: list[str]) -> str:
+    right = f"{percent(np.trace(counts) / max(counts.sum(), 1))} are right"
+    wrong = counts - np.diag(np.diag(counts))
+    if not wrong.any():
+        return right
+    row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+    return f"{right}; most often mistaken: {names[row]} for {names[column]} ({wrong[row, column]:g})"
