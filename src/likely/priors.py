@@ -15,12 +15,16 @@ from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
-from scipy.special import log_ndtr
+import torch
+from scipy.special import erfcx
 from torch import Tensor
 
-from .core.spec import Spec, require
+from .core.spec import FrozenDict, Spec, as_spec, require
 
 __all__ = ["ElasticNet", "Flat", "Laplace", "Normal", "PerLayer", "Prior", "Rates"]
+
+SMALLEST = 1e-15
+"""The narrowest scale: rates beyond its inverse square leave what float32 can hold."""
 
 
 class Rates(NamedTuple):
@@ -71,7 +75,7 @@ class _Separable(Prior):
 
     def log_prob(self, parameters: Mapping[str, Tensor]) -> Tensor:
         """Σ −l1·|θ| − l2·θ²/2 − log Z, over all parameters."""
-        total = next(iter(parameters.values())).new_zeros(())
+        total = _zero(parameters)
         for name, value in parameters.items():
             rates = self.rates(name, value)
             if rates is None:  # biases under a prior of a form of its own
@@ -106,8 +110,9 @@ class Normal(_Separable):
     biases: Prior | None = None
 
     def validate(self) -> None:
-        """The scale is positive."""
-        require(self.scale > 0, self, "scale", "positive")
+        """The scale is positive; text becomes a prior."""
+        require(SMALLEST <= self.scale < math.inf, self, "scale", f"a positive number, {SMALLEST:g} or more")
+        _read_biases(self)
 
     def on_weights(self) -> Rates:
         """l2 = 1 / s²."""
@@ -126,8 +131,9 @@ class Laplace(_Separable):
     biases: Prior | None = None
 
     def validate(self) -> None:
-        """The scale is positive."""
-        require(self.scale > 0, self, "scale", "positive")
+        """The scale is positive; text becomes a prior."""
+        require(SMALLEST <= self.scale < math.inf, self, "scale", f"a positive number, {SMALLEST:g} or more")
+        _read_biases(self)
 
     def on_weights(self) -> Rates:
         """l1 = 1 / s."""
@@ -147,9 +153,10 @@ class ElasticNet(_Separable):
     biases: Prior | None = None
 
     def validate(self) -> None:
-        """Rates are not negative."""
-        require(self.l1 >= 0, self, "l1", "0 or more")
-        require(self.l2 >= 0, self, "l2", "0 or more")
+        """Rates are not negative; text becomes a prior."""
+        require(0 <= self.l1 <= 1 / SMALLEST, self, "l1", f"a number from 0 to {1 / SMALLEST:g}")
+        require(0 <= self.l2 <= 1 / SMALLEST**2, self, "l2", f"a number from 0 to {1 / SMALLEST**2:g}")
+        _read_biases(self)
 
     def on_weights(self) -> Rates:
         """As given."""
@@ -174,9 +181,12 @@ class PerLayer(Prior):
         return cls({"*weight": Normal(2.0)})
 
     def validate(self) -> None:
-        """Patterns lead to priors."""
-        ok = isinstance(self.layers, Mapping) and all(isinstance(p, Prior) for p in self.layers.values())
+        """Patterns lead to priors; text becomes a prior."""
+        ok = isinstance(self.layers, Mapping) and all(isinstance(pattern, str) for pattern in self.layers)
         require(ok, self, "layers", 'a dict from name patterns to priors, such as {"0.*": Normal(1.0)}')
+        read = {pattern: as_spec(prior, Prior, f"layers[{pattern!r}]") for pattern, prior in self.layers.items()}
+        object.__setattr__(self, "layers", FrozenDict(read))
+        object.__setattr__(self, "default", as_spec(self.default, Prior, "default"))
 
     def of(self, name: str) -> Prior:
         """The prior of the parameter with this name."""
@@ -191,14 +201,25 @@ class PerLayer(Prior):
 
     def log_prob(self, parameters: Mapping[str, Tensor]) -> Tensor:
         """The sum of the matching priors."""
-        total = next(iter(parameters.values())).new_zeros(())
+        total = _zero(parameters)
         for name, value in parameters.items():
             total = total + self.of(name).log_prob({name: value})
         return total
 
 
 def _is_bias(name: str, value: Tensor) -> bool:
-    return value.ndim < 2 or name.rsplit(".", 1)[-1].startswith("bias")
+    return value.ndim < 2 or name == "shared" or name.rsplit(".", 1)[-1].startswith("bias")
+
+
+def _read_biases(prior: _Separable) -> None:
+    biases = prior.on_biases()
+    if isinstance(biases, str):
+        object.__setattr__(prior, "biases", as_spec(biases, Prior, "biases"))
+
+
+def _zero(parameters: Mapping[str, Tensor]) -> Tensor:
+    first = next(iter(parameters.values()), None)
+    return torch.zeros(()) if first is None else first.new_zeros(())
 
 
 def _log_normaliser(rates: Rates) -> float:
@@ -208,5 +229,5 @@ def _log_normaliser(rates: Rates) -> float:
         return 0.0
     if l2 == 0:
         return math.log(2 / l1)
-    ratio = l1 / math.sqrt(l2)
-    return 0.5 * math.log(8 * math.pi / l2) + 0.5 * ratio**2 + float(log_ndtr(-ratio))
+    scaled = float(erfcx(l1 / math.sqrt(2 * l2)))  # erfcx(r) = exp(r²)·erfc(r), which neither overflows nor cancels
+    return 0.5 * math.log(2 * math.pi / l2) + math.log(scaled)

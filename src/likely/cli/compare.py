@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.errors import DataError
+from ..core.errors import DataError, SpecError
 from .options import (
     CategoryOption,
     IgnoreOption,
@@ -28,25 +29,11 @@ if TYPE_CHECKING:
 
     from ..evaluate import Leaderboard
 
-__all__ = ["CANDIDATES", "chosen", "compare", "leaderboard"]
+__all__ = ["candidates", "chosen", "compare", "leaderboard"]
 
-CANDIDATES: dict[str, dict[str, dict[str, str]]] = {
-    "regress": {
-        "linear": {},
-        "ridge": {"prior": "normal(scale=1.0)"},
-        "robust": {"likelihood": "student_t()"},
-        "uneven": {"likelihood": "normal(scale=input)"},
-        "mlp": {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)"},
-        "ensemble": {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)", "inference": "ensemble()"},
-    },
-    "classify": {
-        "linear": {},
-        "ridge": {"prior": "normal(scale=1.0)"},
-        "mlp": {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)"},
-        "ensemble": {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)", "inference": "ensemble()"},
-    },
-}
-"""The models that are compared when none are named."""
+NETWORK = {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)"}
+SHARE = 0.25
+"""The ridge's prior belief: a column moves a target by about this share of the target's spread."""
 
 
 def compare(
@@ -78,22 +65,47 @@ def compare(
 
     rows = read_table(table)
     task, why = read_target(rows, target, task)
-    candidates = chosen(task, model or [])
-    board = leaderboard(rows, target, task, candidates, folds=folds, seed=seed, ignore=ignore, category=category)
+    parts = chosen(candidates(task, rows, target), model or [])
+    board = leaderboard(rows, target, task, parts, folds=folds, seed=seed, ignore=ignore, category=category)
     if json:
         print_json({"table": str(table), "target": target, "task": task, "best": board.best, **board.to_dict()})
         return
-    lines({"target": f"{target}: {task}, since {why}"})
+    lines({"target": f"{target}: {task}, {why}"})
     print_board(board, f"{folds} folds of {table}; score: mean log p({target} | row), higher is better")
-    best = " ".join(f'--{axis} "{text}"' for axis, text in candidates[board.best].items())
-    lines({"next": f"likely fit {table} --target {target} {best}".rstrip()})
+    columns = [("--ignore", name) for name in ignore or []] + [("--category", name) for name in category or []]
+    options = [*columns, *((f"--{axis}", text) for axis, text in parts[board.best].items())]
+    words = ["likely", "fit", str(table), "--target", target, *(word for option in options for word in option)]
+    lines({"next": shlex.join(words)})
 
 
-def chosen(task: str, texts: list[str]) -> dict[str, dict[str, str]]:
+def candidates(task: str, rows: pl.DataFrame, target: str) -> dict[str, dict[str, str]]:
+    """The models that are compared when none are named, by the texts of their parts."""
+    networks = {"mlp": NETWORK, "ensemble": NETWORK | {"inference": "ensemble()"}}
+    if task == "classify":
+        return {"linear": {}, "ridge": {"prior": "normal(scale=1.0)"}, **networks}
+    from ..data.frame import as_frame, column_of
+    from ..data.target import numbers_of
+
+    series = column_of(as_frame(with_target(rows, target)), target)
+    spread = float(numbers_of(series).std()) or 1.0
+    return {
+        "linear": {},
+        "ridge": {"prior": f"normal(scale={SHARE * spread:.3g})"},
+        "robust": {"likelihood": "student_t()"},
+        "uneven": {"likelihood": "normal(scale=input)"},
+        **networks,
+    }
+
+
+def chosen(known: dict[str, dict[str, str]], texts: list[str]) -> dict[str, dict[str, str]]:
     """The candidates that were named, or all."""
-    known = CANDIDATES[task]
     if not texts:
         return known
+    unknown = [text for text in texts if text not in known and "=" not in text]
+    if unknown:
+        raise SpecError(
+            f"--models {unknown[0]!r} is not one of {', '.join(known)}, nor parts such as network=mlp(hidden=[64])."
+        )
     return {text: known[text] if text in known else parts_of(text) for text in texts}
 
 
@@ -101,7 +113,7 @@ def leaderboard(
     rows: pl.DataFrame,
     target: str,
     task: str,
-    candidates: dict[str, dict[str, str]],
+    parts: dict[str, dict[str, str]],
     *,
     folds: int = 5,
     seed: int = 0,
@@ -113,14 +125,14 @@ def leaderboard(
     from ..core.progress import progress
 
     models = {
-        name: build_model(task, parts, target, ignore=ignore, category=category, unseen="ignore", seed=seed)
-        for name, parts in candidates.items()
+        name: build_model(task, own, target, ignore=ignore, category=category, unseen="ignore", seed=seed)
+        for name, own in parts.items()
     }
     known = with_target(rows, target)
+    if folds < 2:
+        raise DataError(f"--folds {folds}: at least 2 are needed.")
     if known.height < 2 * folds:
-        raise DataError(
-            f"--folds {folds}: {known.height} rows with a target are too few; at least {2 * folds} are needed."
-        )
+        raise DataError(f"--folds {folds} needs at least {2 * folds} rows with a target; the table has {known.height}.")
     values = next(iter(models.values())).targets(known)
     metric: dict[str, Callable[[Any, Any], float]] = (
         {"accuracy": evaluation.accuracy} if task == "classify" else {"rmse": evaluation.rmse}

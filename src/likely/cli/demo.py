@@ -7,14 +7,15 @@ with scikit-learn.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from .compare import CANDIDATES, leaderboard
+import typer
+
+from .compare import candidates, leaderboard
 from .evaluate import evaluate
 from .fit import fit
-from .output import guarded, lines, print_board
+from .output import command, guarded, heading, lines, print_board
 from .predict import predict, write_table
 
 __all__ = ["demo"]
@@ -32,30 +33,30 @@ def demo(folder: Path = FOLDER) -> None:
     rows = _diabetes()
     write_table(rows[HELD_OUT:], train)
     write_table(rows[:HELD_OUT], test)
-    _heading("A real table: 442 people with diabetes. How far will the disease have progressed in a year?")
+    heading("A real table: 442 people with diabetes. How far will the disease have progressed in a year?")
     lines({"wrote": f"{train} ({rows.height - HELD_OUT} rows to learn from), {test} ({HELD_OUT} rows held out)"})
 
-    _heading("Which model suits it? Five-fold cross-validation; the score is the mean log-probability of unseen rows.")
-    _command(f"likely compare {train} --target {TARGET} --category sex")
-    candidates = CANDIDATES["regress"]
-    board = leaderboard(rows[HELD_OUT:], TARGET, "regress", candidates, category=["sex"])
+    heading("Which model suits it? Five-fold cross-validation; the score is the mean log-probability of unseen rows.")
+    command(f"likely compare {train} --target {TARGET} --category sex")
+    choices = candidates("regress", rows[HELD_OUT:], TARGET)
+    board = leaderboard(rows[HELD_OUT:], TARGET, "regress", choices, category=["sex"])
     print_board(board, f"5 folds of {train}")
 
-    _heading(f"Fit the best one, {board.best}, to all training rows, and save it.")
-    parts = candidates[board.best]
+    heading(f"Fit the best one, {board.best}, to all training rows, and save it.")
+    parts: dict[str, Any] = dict(choices[board.best])
     options = "".join(f' --{axis} "{text}"' for axis, text in parts.items())
-    _command(f"likely fit {train} --target {TARGET} --category sex{options} --out {model}")
+    command(f"likely fit {train} --target {TARGET} --category sex{options} --out {model}")
     fit(train, TARGET, category=["sex"], out=model, **parts)
 
-    _heading("Predict the people it has not seen, each with an interval that should hold the truth 9 times in 10.")
-    _command(f"likely predict {model} {test} --interval 0.9 --out {folder / 'predictions.csv'}")
+    heading("Predict the people it has not seen, each with an interval that should hold the truth 9 times in 10.")
+    command(f"likely predict {model} {test} --interval 0.9 --out {folder / 'predictions.csv'}")
     predict(model, test, interval=0.9, out=folder / "predictions.csv")
 
-    _heading("Was it right?")
-    _command(f"likely evaluate {model} {test}")
+    heading("Was it right?")
+    command(f"likely evaluate {model} {test}")
     evaluate(model, test)
 
-    _heading("And a picture.")
+    heading("And a picture.")
     _draw(model, test, folder / "predictions.png")
     lines({"wrote": str(folder / "predictions.png"), "took": f"{time.perf_counter() - start:.0f} s"})
 
@@ -84,23 +85,13 @@ def _draw(model: Path, test: Path, picture: Path) -> None:
     from .options import load_model
 
     fitted, rows = load_model(model), read_table(test)
-    figure = predictions(fitted, rows, fitted.targets(rows), level=0.9, label=TARGET).figure
+    figure, ax = plt.subplots(figsize=(5.0, 4.6), layout="constrained")
+    predictions(fitted, rows, fitted.targets(rows), level=0.9, label=TARGET, ax=ax)
     figure.savefig(picture, dpi=150)
-    plt.close("all")
+    plt.close(figure)
 
-
-def _heading(text: str) -> None:
-    lines({"": ""})
-    lines({text: ""})
-
-
-def _command(text: str) -> None:
-    lines({"$ " + text: ""})
-
-
-run: Callable[..., None] = guarded(demo)
 
 if __name__ == "__main__":
-    from typer import run as start_typer
-
-    start_typer(run)
+    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    app.command()(guarded(demo))
+    app()

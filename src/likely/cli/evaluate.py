@@ -29,7 +29,11 @@ def evaluate(
     if json:
         print_json({"model": str(model), "table": str(table), "target": fitted.target, **_values(result)})
         return
+    from ..evaluate.result import plus_minus
+
+    error, _ = result.pop("log_score_error")
     rows = [(name, value, meaning) for name, (value, meaning) in result.items()]
+    rows[1] = ("log_score", plus_minus(rows[1][1], error), rows[1][2])
     print_table(f"{model} on {table}", ["measure", "value", "meaning"], rows)
 
 
@@ -57,11 +61,12 @@ def measures(model: TableModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]
             "brier": (metrics.brier(target, probability, list(model.classes_)), "squared error of the probabilities"),
         }
     lower, upper = model.predict_interval(rows, 0.9)
+    inside = float(((lower <= target) & (target <= upper)).mean())
     return result | {
         "rmse": (metrics.rmse(target, predicted), f"typical error, in the unit of {model.target}"),
         "mae": (metrics.mae(target, predicted), "mean absolute error"),
         "r2": (metrics.r2(target, predicted), "share of the variance that is explained"),
-        "coverage_90": (float(((lower <= target) & (target <= upper)).mean()), "of the 90 % intervals; should be 0.9"),
+        "coverage_90": (inside, "share of targets inside their 90 % interval"),
         "width_90": (float((upper - lower).mean()), "mean width of these intervals"),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -18,6 +19,7 @@ from .options import (
     TaskOption,
     build_model,
     check_out,
+    in_words,
     read_target,
     with_target,
 )
@@ -40,7 +42,7 @@ def fit(
     inference: Annotated[str | None, _part("inference", "ensemble(members=5)")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", metavar="MODEL", help="Where to save; by default TABLE's name with .likely, here."),
+        typer.Option("--out", "-o", metavar="MODEL", help="Where to save; by default TABLE-COLUMN.likely, here."),
     ] = None,
     weight: Annotated[
         str | None, typer.Option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
@@ -56,7 +58,8 @@ def fit(
     """
     from ..data import read_table
 
-    out = out or Path(table.name.split(".")[0] + ".likely")
+    column = re.sub(r"[^-.\w]+", "_", target)
+    out = out or Path(f"{table.name.split('.')[0]}-{column}.likely")
     check_out(out)
     rows = read_table(table)
     task, why = read_target(rows, target, task)
@@ -88,8 +91,8 @@ def fit(
     lines(
         {
             "table": f"{table}: {known.height} rows with a target; {model.table_.describe().splitlines()[0]}",
-            "target": f"{target}: {task}, since {why}" + ("" if why == "as told" else " (--task says otherwise)"),
-            "model": repr(model.model),
+            "target": f"{target}: {task}, {why}",
+            "model": in_words(model),
         }
         | ({"constant": f"{', '.join(constant)}: the same in every row, so of no use"} if constant else {})
         | {

@@ -49,9 +49,8 @@ def _all_axes() -> dict[str, list[dict[str, Any]]]:
     for module in pkgutil.iter_modules(likely.__path__, "likely."):
         if module.name not in ("likely.cli", "likely.__main__"):
             importlib.import_module(module.name)
-    return {
-        axis: [_described(spec) for spec in registered(axis).values()] for axis in sorted(axes()) if registered(axis)
-    }
+    found: dict[str, list[type[Any]]] = {axis: list(registered(axis).values()) for axis in sorted(axes())}
+    return {axis: [_described(spec) for spec in specs] for axis, specs in found.items() if specs}
 
 
 def _described(spec: type[Any]) -> dict[str, Any]:

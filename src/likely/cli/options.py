@@ -14,6 +14,7 @@ from ..core.errors import DataError, ModelFileError, SpecError
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..core.spec import Spec
     from ..data import TableModel
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "UnseenOption",
     "build_model",
     "check_out",
+    "in_words",
     "load_model",
     "parts_of",
     "read_target",
@@ -71,7 +73,7 @@ def read_target(rows: pl.DataFrame, target: str, task: str) -> tuple[str, str]:
     if task not in ("auto", "regress", "classify"):
         raise SpecError(f"--task {task!r}: task must be regress, classify or auto.")
     found, why = task_of(column_of(as_frame(rows, "The table"), target, "The table"))
-    return (found, why) if task == "auto" else (task, "as told")
+    return (found, f"since {why}; --task overrides") if task == "auto" else (task, "as told")
 
 
 def with_target(rows: pl.DataFrame, target: str) -> pl.DataFrame:
@@ -104,12 +106,18 @@ def build_model(
     from ..networks import Network
     from ..priors import Prior
 
-    axes = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
+    axes: dict[str, type[Spec]] = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
     chosen: dict[str, Any] = {name: axes[name].parse(text) for name, text in parts.items()}
-    maker = Classifier if task == "classify" else Regressor
-    model = maker(**chosen, random_state=seed, verbose=verbose)
+    model: Any = Regressor(**chosen, random_state=seed, verbose=verbose)
+    if task == "classify":  # in a table a missing label is an empty field, and −1 a label like others
+        model = Classifier(**chosen, random_state=seed, verbose=verbose, missing_label=None)
     table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen=unseen)  # type: ignore[arg-type]
     return TableModel(model, target, table)
+
+
+def in_words(model: TableModel) -> str:
+    """The four parts of a model, each as the call that makes it."""
+    return ", ".join(f"{axis} {getattr(model.model, axis)}" for axis in AXES if hasattr(model.model, axis))
 
 
 def parts_of(text: str) -> dict[str, str]:
@@ -123,11 +131,11 @@ def parts_of(text: str) -> dict[str, str]:
     except (SyntaxError, RecursionError, MemoryError, ValueError):
         call = None
     if not isinstance(call, ast.Call) or call.args or not call.keywords:
-        raise SpecError(f"--model {text!r}: write its parts as in network=mlp(hidden=[64]), prior=normal(scale=1.0).")
+        raise SpecError(f"--models {text!r}: write its parts as in network=mlp(hidden=[64]), prior=normal(scale=1.0).")
     names = [keyword.arg for keyword in call.keywords]
     for name in names:
         if name not in AXES or names.count(name) > 1:
-            raise SpecError(f"--model {text!r}: {name!r} is not one of {', '.join(AXES)}, each at most once.")
+            raise SpecError(f"--models {text!r}: {name!r} is not one of {', '.join(AXES)}, each at most once.")
     return {str(keyword.arg): ast.unparse(keyword.value) for keyword in call.keywords}
 
 

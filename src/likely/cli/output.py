@@ -15,22 +15,22 @@ import typer
 
 from ..core.errors import LikelyError
 
-__all__ = ["guarded", "lines", "number", "print_board", "print_json", "print_table", "warn"]
+__all__ = ["command", "guarded", "heading", "lines", "number", "print_board", "print_json", "print_table", "warn"]
 
 R = TypeVar("R")
 LABEL = 10
 """Width of the labels before lines."""
 
 
-def guarded(command: Callable[..., R]) -> Callable[..., R]:
+def guarded(function: Callable[..., R]) -> Callable[..., R]:
     """A command whose user errors end in one line on standard error and exit code 2."""
 
-    @functools.wraps(command)
+    @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> R:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: warn(str(message))
             try:
-                return command(*args, **kwargs)
+                return function(*args, **kwargs)
             except BrokenPipeError:  # the reader of our output has gone, as in `likely list | head`
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(0) from None
@@ -42,6 +42,16 @@ def guarded(command: Callable[..., R]) -> Callable[..., R]:
                 raise typer.Exit(2) from None
 
     return run
+
+
+def heading(text: str) -> None:
+    """A sentence above what follows."""
+    _console().print(f"\n{text}", style="bold", soft_wrap=True)
+
+
+def command(text: str) -> None:
+    """A command as a person would type it."""
+    _console().print(f"$ {text}", style="green", soft_wrap=True)
 
 
 def lines(facts: Mapping[str, str]) -> None:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import importlib.metadata
+import json
 import os
 from collections.abc import Mapping
 from typing import Any, Self
 
+import numpy as np
+import torch
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .. import __version__
 from .errors import ModelFileError, SpecError
 from .files import read_file, write_file
-from .spec import Spec, _plain, _unplain
+from .spec import Spec, _plain, _short, _unplain, refuse_namesake
 
 __all__ = ["Estimator", "load_estimator"]
 
@@ -30,6 +33,7 @@ class Estimator(BaseEstimator):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if not cls.__name__.startswith("_"):
+            refuse_namesake(cls, _MODELS.get(cls.__name__), "model")
             _MODELS[cls.__name__] = cls
 
     def set_params(self, **params: Any) -> Self:
@@ -55,8 +59,8 @@ class Estimator(BaseEstimator):
                 current.set_params(**changes)
             else:
                 raise SpecError(
-                    f"{type(self).__name__}({name}={current!r}) holds no spec, so {name}__{next(iter(changes))} means "
-                    f"nothing; set {name} to a spec first."
+                    f"{type(self).__name__}({name}={_short(current)}) holds no spec, so {name}__{next(iter(changes))} "
+                    f"means nothing; set {name} to a spec first."
                 )
         return self
 
@@ -65,20 +69,12 @@ class Estimator(BaseEstimator):
         """Write the fitted model to one file, atomically; `likely.load(path)` brings it back."""
         check_is_fitted(self)
         learned, tensors = self._state()
-        header = {"version": importlib.metadata.version("likely"), **self._describe(), "learned": learned}
+        header = {"version": __version__, **self._describe(), "learned": learned}
         write_file(path, header, tensors)
 
     def _describe(self) -> dict[str, Any]:
-        """The class and the arguments, as JSON. An argument that is code (an nn.Module, a function) is only named."""
-        params: dict[str, Any] = {}
-        for name, value in self.get_params(deep=False).items():
-            if isinstance(value, Estimator):
-                params[name] = value._describe()
-                continue
-            try:
-                params[name] = _plain(value)
-            except SpecError:
-                params[name] = {"code": type(value).__name__}
+        """The class and the arguments, as JSON."""
+        params = {name: _described(value) for name, value in self.get_params(deep=False).items()}
         return {"model": type(self).__name__, "params": params}
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -93,31 +89,53 @@ class Estimator(BaseEstimator):
 def load_estimator(path: str | os.PathLike[str], **code: Any) -> Estimator:
     """The model in a file. `code` gives the arguments that a file cannot hold, such as `network=my_module`."""
     header, tensors = read_file(path)
+    known: set[str] = set()
     try:
-        model = _rebuild(header, code, str(path))
+        model = _rebuild(header, code, str(path), known)
         model._restore(header["learned"], tensors)
+        same = json.dumps(model._state()[0], sort_keys=True) == json.dumps(header["learned"], sort_keys=True)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RuntimeError, OverflowError) as error:
-        detail = f"no {error}" if isinstance(error, KeyError) else str(error).partition("\n")[0]
+    except Exception as error:  # whatever a foreign description leads to, it is the file that is at fault
+        detail = f"no {error}" if isinstance(error, KeyError) else (str(error).splitlines() or [repr(error)])[0]
         raise ModelFileError(f"{path} does not describe a model that can be rebuilt: {detail}") from error
+    if not same:
+        raise ModelFileError(f"{path} does not describe a model that can be rebuilt: what it learned was changed.")
+    for name in code:
+        if name not in known:
+            raise SpecError(f"load got {name!r}, but {header['model']} has {', '.join(sorted(known))}.")
     return model
 
 
-def _rebuild(description: Mapping[str, Any], code: Mapping[str, Any], path: str) -> Estimator:
+def _described(value: Any) -> Any:
+    """An argument as JSON. Code (an nn.Module, a function) is only named; a source of seeds belongs to its fit."""
+    if isinstance(value, Estimator):
+        return value._describe()
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None
+    try:
+        return _plain(str(value) if isinstance(value, torch.device) else value)
+    except SpecError:
+        return {"code": type(value).__name__}
+
+
+def _rebuild(description: Mapping[str, Any], code: Mapping[str, Any], path: str, known: set[str]) -> Estimator:
+    """The unfitted model that `_describe` described; `known` collects the names of all arguments."""
     name = description["model"]
     if name not in _MODELS:
         raise ModelFileError(
-            f"{path} holds a model {name!r}, which is not known here ({', '.join(sorted(_MODELS))}); "
+            f"{path} holds a model {_short(name)}, which is not known here ({', '.join(sorted(_MODELS))}); "
             "import the module that defines it first."
         )
     params: dict[str, Any] = {}
     for argument, value in description["params"].items():
+        known.add(argument)
+        keys = set(value) if isinstance(value, Mapping) else set()
         if argument in code:
             params[argument] = code[argument]
-        elif isinstance(value, Mapping) and "model" in value:
-            params[argument] = _rebuild(value, code, path)
-        elif isinstance(value, Mapping) and "code" in value:
+        elif keys == {"model", "params"}:
+            params[argument] = _rebuild(value, code, path, known)
+        elif keys == {"code"}:
             raise ModelFileError(
                 f"{path}: its {argument} is code ({value['code']}), which a file cannot hold; "
                 f"give it: likely.load(path, {argument}=…)."

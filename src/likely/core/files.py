@@ -1,20 +1,22 @@
-"""Model files: one safetensors file, what was chosen and learned as JSON in its header. Data only; loading runs no code.
+"""Model files: one safetensors file, with what was chosen and learned as JSON in its header. Loading runs no code.
 
 A file is written beside its target, flushed to the disk and then renamed, so that a crash, a full disk or a kill leaves
-the old file as it was.
+the old file as it was. A checksum over the header and the tensors tells a damaged file from a sound one.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import threading
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor
+from torch import Tensor, uint8
 
 from .errors import ModelFileError
 
@@ -23,55 +25,68 @@ __all__ = ["FORMAT", "check_tensors", "read_file", "write_file"]
 FORMAT = 1
 """Version of the file layout; a newer one is refused, not guessed at."""
 
-KEY = "likely"
+KEY, CHECKSUM = "likely", "checksum"
 
 
 def write_file(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Write atomically: `path` is either what it was or the complete new file, never a part of it."""
-    target = Path(path)
+    target = _as_path(path)
     if target.is_dir():
         raise ModelFileError(f"Cannot write {target}: it is a folder; give a file name in it.")
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.part")
+    if target.exists() and not target.is_file():
+        raise ModelFileError(f"Cannot write {target}: it is a device or pipe; give the name of a file.")
+    target = Path(os.path.realpath(target))  # a link stays a link
+    temporary = target.with_name(f".{target.name[:40]}.{os.getpid()}-{threading.get_ident()}.part")
     text = json.dumps({"format": FORMAT, **header})
-    plain = {name: value.detach().cpu().contiguous().clone() for name, value in tensors.items()}
+    separate = _separate(tensors)
+    metadata = {KEY: text, CHECKSUM: _checksum(text, separate)}
     try:
-        save_file(plain, temporary, metadata={KEY: text})
+        temporary.touch()
+        mode = (target if target.exists() else temporary).stat().st_mode
+        save_file(separate, temporary, metadata=metadata)
+        os.chmod(temporary, mode & 0o777)  # what the folder gives new files, not the private one of a temporary file
         with open(temporary, "rb+") as stream:
             os.fsync(stream.fileno())
         os.replace(temporary, target)
         _sync_folder(target.parent)
-    except (OSError, SafetensorError) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    except (OSError, SafetensorError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else _first_line(error)
         raise ModelFileError(
             f"Cannot write {target}: {reason}. Nothing was changed there; "
             "check that the folder exists, is writable and has room."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The header and the tensors of a file, or a `ModelFileError` that says what is wrong with it."""
-    source = Path(path)
+    source = _as_path(path)
     if not source.is_file():
-        raise ModelFileError(f"No model file at {source}.")
+        found = "it is a folder" if source.is_dir() else "there is none"
+        raise ModelFileError(f"No model file at {source}: {found}.")
     try:
         with safe_open(source, framework="pt") as stream:
             metadata = stream.metadata() or {}
-            header = json.loads(metadata.get(KEY, "null"))
-            if not isinstance(header, dict):
+            if KEY not in metadata:
                 raise ModelFileError(f"{source} is a safetensors file, but not one that Likely wrote.")
+            header = json.loads(metadata[KEY])
             _check_format(source, header)
-            tensors = {name: stream.get_tensor(name).clone() for name in stream.keys()}
+            names = list(stream.keys())
+            tensors = {name: stream.get_tensor(name).clone() for name in names}
     except ModelFileError:
         raise
-    except (SafetensorError, OSError, ValueError, RecursionError, OverflowError, RuntimeError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, ArithmeticError, RuntimeError, TypeError) as error:
         raise ModelFileError(f"{source} is damaged or not a model file of Likely ({_first_line(error)}).") from error
+    if metadata.get(CHECKSUM) != _checksum(metadata[KEY], tensors):
+        raise ModelFileError(
+            f"{source} is damaged: its content does not match its checksum. Take a copy, or fit again."
+        )
     return header, tensors
 
 
 def check_tensors(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, Tensor]) -> None:
-    """The file holds just the tensors that its specs ask for, in the right shapes, and numbers only."""
+    """The file holds just the tensors that its specs ask for, in the right shapes."""
     missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
     if missing or extra:
         raise ModelFileError(f"The file does not fit its own specs: missing {missing[:3]}, unexpected {extra[:3]}.")
@@ -82,10 +97,47 @@ def check_tensors(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, T
             )
 
 
-def _check_format(source: Path, header: Mapping[str, Any]) -> None:
+def _as_path(path: Any) -> Path:
+    try:
+        found = Path(os.fsdecode(path))
+        found.lstat()
+    except FileNotFoundError:
+        return found
+    except NotADirectoryError:
+        raise ModelFileError(f"path {found} leads through a file as if it were a folder.") from None
+    except (TypeError, ValueError, OSError) as error:
+        shown = repr(path) if len(repr(path)) < 100 else f"{repr(path)[:99]}…"
+        raise ModelFileError(f"path must be the name of a file; found {shown} ({_first_line(error)}).") from error
+    return found
+
+
+def _separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Contiguous tensors on the CPU; copied only where two share their memory, which a file cannot express."""
+    found: dict[str, Tensor] = {}
+    seen: set[int] = set()
+    for name, tensor in tensors.items():
+        plain = tensor.detach().cpu().contiguous()
+        memory = plain.untyped_storage().data_ptr()
+        found[name] = plain.clone() if memory in seen else plain
+        seen.add(memory)
+    return found
+
+
+def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
+    """CRC-32 of the header and of the name, kind, shape and bytes of each tensor, in order of their names."""
+    value = zlib.crc32(text.encode())
+    for name, tensor in sorted(tensors.items()):
+        value = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), value)
+        value = zlib.crc32(tensor.reshape(-1).view(uint8).numpy().data, value)
+    return f"{value:08x}"
+
+
+def _check_format(source: Path, header: Any) -> None:
+    if not isinstance(header, dict):
+        raise ModelFileError(f"{source} has a header that is not a description of a model ({_first_line(header)}).")
     version = header.get("format")
-    if not isinstance(version, int) or version < 1:
-        raise ModelFileError(f"{source} has no readable format version ({version!r}).")
+    if type(version) is not int or version < 1:
+        raise ModelFileError(f"{source} has no readable format version ({_first_line(repr(version))}).")
     if version > FORMAT:
         raise ModelFileError(
             f"{source} has format {version}; this Likely reads up to {FORMAT}. Install a newer Likely to load it."
@@ -102,5 +154,12 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+def _remove(temporary: Path) -> None:
+    try:
+        temporary.unlink(missing_ok=True)
+    except (OSError, ValueError):  # the folder is gone, or its name is no name: there is nothing to remove
+        return
+
+
+def _first_line(problem: object) -> str:
+    return (str(problem).splitlines() or [type(problem).__name__])[0][:200]

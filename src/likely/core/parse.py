@@ -8,10 +8,13 @@ MLP(hidden=(8, 8), activation='gelu')
 from __future__ import annotations
 
 import ast
+import typing
+import warnings
 from typing import Any, TypeVar
 
 from .errors import SpecError
-from .spec import Spec, _call, _lookup, _short, fold, inner_axes, registered
+from .kinds import hints_of
+from .spec import Spec, _call, _lookup, _short, fold, registered
 
 __all__ = ["parse_spec"]
 
@@ -20,22 +23,26 @@ S = TypeVar("S", bound=Spec)
 LONGEST = 10_000
 """Characters a spec may have as text; longer input is refused before it is parsed."""
 
-_WORDS = {"true": True, "false": False, "none": None, "inf": float("inf")}
+_WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
 
 
 def parse_spec(text: str, axis: type[S]) -> S:
     """The spec of `axis` that `text` describes."""
+    if not isinstance(text, str):
+        raise SpecError(f"A {axis.axis} is read from text; found {_short(text)}.")
     if len(text) > LONGEST:
         raise SpecError(f"A {axis.axis} of {len(text)} characters is too long; at most {LONGEST} are read.")
     try:
-        node = ast.parse(text.strip(), mode="eval").body
+        with warnings.catch_warnings():  # Python warns of odd escapes, which are the user's words here
+            warnings.simplefilter("ignore")
+            node = ast.parse(text.strip(), mode="eval").body
         return _spec(node, axis, text)
-    except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
-        if isinstance(error, SpecError):
-            raise
+    except SpecError:
+        raise
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
         raise SpecError(
             f"Cannot read {_short(text)} as a {axis.axis}; write it like a call with literals, "
-            f"for example {next(iter(registered(axis)))!s}()."
+            f"for example {next(iter(registered(axis)))}()."
         ) from None
 
 
@@ -44,30 +51,34 @@ def _spec(node: ast.expr, axis: type[S], text: str) -> S:
         return _call(_lookup(axis, node.id), (), {})
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         cls = _lookup(axis, node.func.id)
-        fields = [name for name in cls.__dataclass_fields__]  # type: ignore[attr-defined]
-        if any(keyword.arg is None for keyword in node.keywords):
-            raise SpecError(f"In {_short(text)}: ** is not allowed in a spec.")
+        fields = list(cls.__dataclass_fields__)  # type: ignore[attr-defined]
         args = [
-            _value(argument, inner_axes(cls, fields[i]) if i < len(fields) else [], text)
+            _value(argument, _inner_axes(cls, fields[i]) if i < len(fields) else [], text)
             for i, argument in enumerate(node.args)
         ]
-        kwargs = {k.arg: _value(k.value, inner_axes(cls, k.arg or ""), text) for k in node.keywords}
-        return _call(cls, tuple(args), kwargs)  # type: ignore[arg-type]
-    raise SpecError(
-        f"Cannot read {_short(ast.unparse(node))} as a {axis.axis}; known: {', '.join(registered(axis))}."
-    )
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise SpecError(f"In {_short(text)}: ** is not allowed in a spec.")
+            if keyword.arg in kwargs:
+                raise SpecError(f"{cls.__name__} got {keyword.arg!r} twice.")
+            kwargs[keyword.arg] = _value(keyword.value, _inner_axes(cls, keyword.arg), text)
+        return _call(cls, tuple(args), kwargs)
+    raise SpecError(f"Cannot read {_short(ast.unparse(node))} as a {axis.axis}; known: {', '.join(registered(axis))}.")
 
 
 def _value(node: ast.expr, inner: list[type[Spec]], text: str) -> Any:
     if isinstance(node, ast.Constant) and not isinstance(node.value, bytes | complex) and node.value is not ...:
         return node.value
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
-        value = node.operand.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        value = _value(node.operand, [], text) if isinstance(node.operand, ast.Constant | ast.Name) else None
         if isinstance(value, int | float) and not isinstance(value, bool):
             return -value
     if isinstance(node, ast.List | ast.Tuple):
         return tuple(_value(item, inner, text) for item in node.elts)
     if isinstance(node, ast.Dict):
+        if not all(isinstance(key, ast.Constant | ast.Name) for key in node.keys):
+            raise SpecError(f"In {_short(text)}: the keys of {_short(ast.unparse(node))} must be words.")
         pairs = zip(node.keys, node.values, strict=True)
         return {_value(k, [], text): _value(v, inner, text) for k, v in pairs if k is not None}
     if isinstance(node, ast.Name):
@@ -86,3 +97,17 @@ def _inner(node: ast.expr, name: str, inner: list[type[Spec]], text: str) -> Spe
         if fold(name) in map(fold, registered(axis)):
             return _spec(node, axis, text)
     return _spec(node, inner[0], text)
+
+
+def _inner_axes(cls: type[Spec], name: str) -> list[type[Spec]]:
+    """The axes of the specs that a field may hold, from its annotation."""
+    found: list[type[Spec]] = []
+
+    def walk(hint: Any) -> None:
+        if isinstance(hint, type) and issubclass(hint, Spec) and hint is not Spec:
+            found.append(hint)
+        for argument in typing.get_args(hint):
+            walk(argument)
+
+    walk(hints_of(cls).get(name))
+    return found

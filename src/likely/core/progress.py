@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from . import distributed
+
 __all__ = ["Report", "progress"]
 
 Report = Callable[..., None]
@@ -14,8 +16,11 @@ Report = Callable[..., None]
 
 @contextmanager
 def progress(title: str, total: int, *, show: bool) -> Iterator[Report]:
-    """A function to call with the steps done so far; it draws a bar if `show` and standard error is a terminal."""
-    if not (show and sys.stderr.isatty()):
+    """A function to call with the steps done so far; it draws a bar if `show` and standard error is a terminal.
+
+    Of several processes that fit together, only the first draws.
+    """
+    if not (show and sys.stderr is not None and sys.stderr.isatty() and distributed.rank() == 0):
         yield lambda done, **numbers: None
         return
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""Seeds: the same `random_state` on the same machine gives the same bits, and nothing leaks into torch's global state."""
+"""Seeds: the same `random_state` on the same machine gives the same bits, and torch's global state stays untouched."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils import check_random_state
+
+from .errors import SpecError
 
 __all__ = ["isolated", "seed_of", "spread"]
 
@@ -21,7 +23,13 @@ def seed_of(random_state: Any) -> int:
     """
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
-    return int(check_random_state(random_state).randint(2**31 - 1))
+    try:
+        return int(check_random_state(random_state).randint(2**31 - 1))
+    except ValueError as error:
+        raise SpecError(
+            f"random_state={random_state!r} is no seed; use a whole number from 0 to 2**32 − 1, "
+            "a numpy RandomState or Generator, or None."
+        ) from error
 
 
 def spread(seed: int, count: int) -> list[int]:

@@ -16,11 +16,12 @@ True
 from __future__ import annotations
 
 import dataclasses
-import typing
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from .errors import SpecError
+from .frozen import FrozenDict, freeze
+from .kinds import check_kinds
 
 __all__ = ["FrozenDict", "Spec", "as_spec", "axes", "registered", "require", "transient"]
 
@@ -28,21 +29,6 @@ S = TypeVar("S", bound="Spec")
 
 _AXES: dict[str, type[Spec]] = {}
 _REGISTRY: dict[str, dict[str, type[Spec]]] = {}
-
-
-class FrozenDict(dict[str, Any]):
-    """A dict that cannot change, so that a spec that holds one can be hashed."""
-
-    def __hash__(self) -> int:  # type: ignore[override]
-        return hash(tuple(self.items()))
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        raise TypeError("a spec's values cannot be changed; use .replace(...)")
-
-    __delitem__ = pop = popitem = clear = update = setdefault = __ior__ = __setitem__  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return FrozenDict, (dict(self),)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
@@ -62,15 +48,24 @@ class Spec:
             _AXES[axis] = cls
             _REGISTRY.setdefault(axis, {})
         elif not cls.__name__.startswith("_"):
-            _REGISTRY[cls.axis][cls.__name__] = cls
+            known = _REGISTRY[cls.axis]
+            refuse_namesake(cls, known.get(cls.__name__), cls.axis)
+            known[cls.__name__] = cls
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):  # type: ignore[arg-type]
             value = getattr(self, field.name)
-            frozen = _freeze(value)
+            frozen = freeze(value)
             if frozen is not value:
                 object.__setattr__(self, field.name, frozen)
-        self.validate()
+        try:
+            self.validate()
+        except SpecError:
+            raise
+        except (TypeError, ValueError, ArithmeticError) as error:  # a comparison that its values do not allow
+            check_kinds(self, _short)
+            raise SpecError(f"{type(self).__name__}: {error}.") from error
+        check_kinds(self, _short)
 
     def validate(self) -> None:
         """Check the values; raise `SpecError` through `require`. Called on construction."""
@@ -96,12 +91,20 @@ class Spec:
         for name in [*own, *inner]:
             if name not in known:
                 raise SpecError(f"{type(self).__name__} has no argument {name!r}; it has {', '.join(known) or 'none'}.")
+        changed = dataclasses.replace(self, **own)  # type: ignore[type-var]
         for name, sub in inner.items():
-            target = own.get(name, known[name])
+            target = getattr(changed, name)
             if not isinstance(target, Spec):
-                raise SpecError(f"{type(self).__name__}({name}={target!r}) holds no spec, so {name}__… means nothing.")
-            own[name] = target.replace(**sub)
-        return dataclasses.replace(self, **own)  # type: ignore[type-var]
+                raise SpecError(
+                    f"{type(self).__name__}({name}={_short(target)}) holds no spec, so {name}__{next(iter(sub))} means "
+                    f"nothing; set {name} to a spec first."
+                )
+            changed = dataclasses.replace(changed, **{name: target.replace(**sub)})  # type: ignore[type-var]
+        return changed
+
+    def __call__(self, **changes: Any) -> Self:
+        """`spec(lr=0.1)` is `spec.replace(lr=0.1)`; scikit-learn takes what is callable as an argument's default."""
+        return self.replace(**changes)
 
     # --- scikit-learn's view -----------------------------------------------------------------------------------
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -164,11 +167,19 @@ def axes() -> dict[str, type[Spec]]:
 
 
 def registered(axis: type[S] | str) -> dict[str, type[S]]:
-    """Every spec of an axis, by class name, in order of the alphabet."""
+    """Every spec of an axis, by class name, in order of the alphabet; an axis that nothing extends is its own spec."""
     name = axis if isinstance(axis, str) else axis.axis
     if name not in _REGISTRY:
         raise SpecError(f"Unknown axis {name!r}; known: {', '.join(sorted(_AXES))}.")
-    return dict(sorted(_REGISTRY[name].items()))  # type: ignore[arg-type]
+    found = _REGISTRY[name] or {_AXES[name].__name__: _AXES[name]}
+    return dict(sorted(found.items()))  # type: ignore[arg-type]
+
+
+def refuse_namesake(new: type, known: type | None, axis: str) -> None:
+    """Files and text know classes by name, so the name of one of Likely's own cannot be taken by another."""
+    ours = known is not None and known.__module__.startswith("likely.")
+    if ours and not new.__module__.startswith("likely."):
+        raise SpecError(f"Likely has a {axis} named {new.__name__}; give your class another name.")
 
 
 def as_spec(value: Any, axis: type[S], argument: str) -> S:
@@ -195,12 +206,13 @@ def require(condition: bool, spec: Any, name: str, needs: str) -> None:
 def _chosen(spec: Spec) -> Iterator[tuple[str, Any]]:
     """The arguments that differ from their defaults."""
     for field in dataclasses.fields(spec):  # type: ignore[arg-type]
-        value = getattr(spec, field.name)
-        default = field.default
-        if field.default_factory is not dataclasses.MISSING:
-            default = field.default_factory()
+        value, default = getattr(spec, field.name), _default(field)
         if default is dataclasses.MISSING or type(value) is not type(default) or value != default:
             yield field.name, value
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    return field.default if field.default_factory is dataclasses.MISSING else field.default_factory()
 
 
 def _lookup(axis: type[S], name: str) -> type[S]:
@@ -233,57 +245,34 @@ def _call(cls: type[S], args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> S:
         if name in given:
             raise SpecError(f"{cls.__name__} got {name!r} twice.")
         given[name] = value
-    try:
-        return cls(**given)
-    except SpecError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise SpecError(f"{cls.__name__}: {error}.") from error
-
-
-def inner_axes(cls: type[Spec], name: str) -> list[type[Spec]]:
-    """The axes of the specs that a field may hold, from its annotation."""
-    try:
-        hints = typing.get_type_hints(cls)
-    except NameError:  # an annotation that only a type checker can resolve
-        hints = {}
-    found: list[type[Spec]] = []
-
-    def walk(hint: Any) -> None:
-        if isinstance(hint, type) and issubclass(hint, Spec) and hint is not Spec:
-            found.append(hint)
-        for argument in typing.get_args(hint):
-            walk(argument)
-
-    walk(hints.get(name))
-    return found
-
-
-def _freeze(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_freeze(v) for v in value)
-    if isinstance(value, dict) and not isinstance(value, FrozenDict):
-        return FrozenDict({k: _freeze(v) for k, v in value.items()})
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        return value.item()
-    return value
+    needed = [f.name for f in dataclasses.fields(cls) if f.init and _default(f) is dataclasses.MISSING]  # type: ignore[arg-type]
+    missing = [name for name in needed if name not in given]
+    if missing:
+        raise SpecError(f"{cls.__name__} needs a value for {' and '.join(missing)}.")
+    return cls(**given)
 
 
 def _plain(value: Any) -> Any:
+    value = freeze(value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, Spec) or hasattr(value, "to_json"):
+    if hasattr(value, "to_json"):
         return value.to_json()
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple):
         return [_plain(v) for v in value]
     if isinstance(value, Mapping):
-        return {str(k): _plain(v) for k, v in value.items()}
+        if not all(isinstance(k, str) for k in value) or isinstance(value.get("spec"), str):
+            raise SpecError(
+                f"holds {_short(value)}, whose keys cannot be written to a file; use words other than 'spec'."
+            )
+        return {k: _plain(v) for k, v in value.items()}
     raise SpecError(f"holds a {type(value).__name__}, which cannot be written to a file.")
 
 
 def _unplain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return Spec.from_json(value) if "spec" in value else {k: _unplain(v) for k, v in value.items()}
+        written = isinstance(value.get("spec"), str)
+        return Spec.from_json(value) if written else {k: _unplain(v) for k, v in value.items()}
     if isinstance(value, list):
         return tuple(_unplain(v) for v in value)
     return value
@@ -292,4 +281,3 @@ def _unplain(value: Any) -> Any:
 def _short(value: Any, limit: int = 60) -> str:
     text = repr(value)
     return text if len(text) <= limit else text[: limit - 1] + "…"
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from typing import Any
 
@@ -13,6 +14,8 @@ from torch import Tensor
 from .errors import DataError
 
 __all__ = ["as_rows", "as_weights", "check_finite", "device_of"]
+
+TABLES = "for tables with categories, dates or missing values use likely.data.TableModel."
 
 
 def as_rows(estimator: Any, X: Any, *, reset: bool) -> Tensor:
@@ -28,16 +31,18 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Tensor:
     else:
         try:
             array = validate_data(
-                estimator, X, reset=reset, dtype="numeric", allow_nd=True, ensure_all_finite=False, skip_check_array=False
+                estimator,
+                X,
+                reset=reset,
+                dtype="numeric",
+                allow_nd=True,
+                ensure_all_finite=False,
+                skip_check_array=False,
             )
         except ValueError as error:
-            if "could not convert string" in str(error):
-                raise DataError(
-                    f"X has text where numbers are needed ({str(error).partition(': ')[2]}); "
-                    "for tables with categories, dates or missing values use likely.data.TableModel."
-                ) from error
-            raise
-        x = _shared(array)
+            text = "could not convert string" in str(error) or "bytes/strings" in str(error)
+            raise DataError(f"X has text where numbers are needed; {TABLES}" if text else _named("X", error)) from error
+        x = _shared(_numbers(array))
     check_finite(x, "X", getattr(estimator, "feature_names_in_", None))
     return x
 
@@ -48,8 +53,11 @@ def as_weights(sample_weight: Any, x: Tensor) -> Tensor | None:
         return None
     if isinstance(sample_weight, Tensor):
         sample_weight = sample_weight.detach().cpu().numpy()
-    rows = np.empty((len(x), 1))
-    checked = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    rows = np.broadcast_to(0.0, (len(x), 1))
+    try:
+        checked = _check_sample_weight(sample_weight, rows, dtype=np.float64, ensure_non_negative=True)
+    except ValueError as error:
+        raise DataError(_named("sample_weight", error)) from error
     if checked.sum() == 0:
         raise DataError("sample_weight is zero for every row, so that nothing is left to fit; give some row weight.")
     return torch.from_numpy(checked)
@@ -75,23 +83,48 @@ def check_finite(x: Tensor, name: str, columns: Any = None) -> None:
 
 
 def device_of(device: Any) -> torch.device:
-    """A torch device; "auto" is the first GPU, or else the CPU."""
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """A torch device; "auto" is the GPU of this process, or else the CPU."""
+    if isinstance(device, str) and device == "auto":
+        if not torch.cuda.is_available():
+            return torch.device("cpu")
+        return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
     try:
-        return torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise DataError(f'device={device!r} is not a torch device; use "auto", "cpu" or "cuda".') from error
+        found = torch.device(device)
+        torch.zeros(1, device=found).item()  # a name that torch knows may still have no hardware behind it
+    except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
+        reason = (str(error).splitlines() or [""])[0]
+        raise DataError(f'device={device!r} cannot be used here ({reason}); use "auto", "cpu" or "cuda".') from error
+    return found
+
+
+def _numbers(array: np.ndarray) -> np.ndarray:
+    """An array of numbers; None among them is NaN."""
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"X has values that are not numbers ({error}); {TABLES}") from error
+    if array.dtype.kind not in "biuf":
+        raise DataError(f"X has values of kind {array.dtype} where numbers are needed; {TABLES}")
+    return array
+
+
+def _named(argument: str, error: Exception) -> str:
+    """The words of an error, and the argument they are about."""
+    text = str(error)
+    return text if argument in text.split("\n")[0] else f"{argument}: {text}"
 
 
 def _shared(array: np.ndarray) -> Tensor:
     """A tensor over the same memory where torch can; a copy where it cannot (negative strides, odd dtypes)."""
     if any(stride < 0 for stride in array.strides) or not array.dtype.isnative:
         array = np.array(array, dtype=array.dtype.newbyteorder("="))
-    if array.dtype in (np.uint16, np.uint32, np.uint64):
+    if array.dtype in (np.uint16, np.uint32):
         array = array.astype(np.int64)
     if array.dtype == np.float16:
         array = array.astype(np.float32)
+    if array.dtype == np.uint64 or array.dtype.itemsize > 8:
+        array = array.astype(np.float64)
     if array.flags.writeable:
         return torch.from_numpy(array)
     with warnings.catch_warnings():  # torch warns that it could write to read-only memory; a fit only reads X
@@ -100,12 +133,14 @@ def _shared(array: np.ndarray) -> Tensor:
 
 
 def _checked_tensor(estimator: Any, x: Tensor, reset: bool) -> Tensor:
-    if x.is_complex() or x.ndim < 2:
-        raise DataError(f"X must be a real tensor of rows (n, …); found {x.dtype} of shape {tuple(x.shape)}.")
+    if x.layout != torch.strided or x.is_complex() or x.is_quantized or x.ndim < 2:
+        found = f"{x.dtype} of shape {tuple(x.shape)}, {str(x.layout).removeprefix('torch.')}"
+        raise DataError(f"X must be a real, dense tensor of rows (n, …); found {found}.")
     if 0 in x.shape:
         raise DataError(f"X is empty: its shape is {tuple(x.shape)}.")
     if reset:
         estimator.n_features_in_ = x.shape[1]
+        vars(estimator).pop("feature_names_in_", None)  # those of an earlier fit on a table
     elif x.shape[1] != estimator.n_features_in_:
         raise DataError(
             f"X has {x.shape[1]} features, but {type(estimator).__name__} is expecting "

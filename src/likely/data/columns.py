@@ -38,6 +38,11 @@ class Column:
         KINDS[cls.kind] = cls
 
     @property
+    def label(self) -> str:
+        """The kind in words."""
+        return self.kind
+
+    @property
     def features(self) -> list[str]:
         """The names of the numbers this column becomes."""
         return [self.name]
@@ -79,6 +84,10 @@ class Number(Column):
     centre: float = 0.0
     scale: float = 1.0
     gaps: bool = False
+
+    @property
+    def label(self) -> str:
+        return self.was
 
     @property
     def features(self) -> list[str]:
@@ -137,7 +146,7 @@ class Category(Column):
                 raise DataError(
                     f"Column {self.name!r} has a category that was not in training: {text[row]!r} at row {row}{more} "
                     f"(counted from 0); known: {some(self.levels)}. "
-                    'Mend the value, fit again with it, or use Table(unseen="ignore").'
+                    'Mend it, fit with rows that have it, or ignore it: Table(unseen="ignore"), --unseen ignore.'
                 )
         return out
 
@@ -271,7 +280,7 @@ def _check_gaps(column: Column, missing: np.ndarray) -> None:
         rows = f"row {row}" + (f" and {more} more" if more else "")
         raise DataError(
             f"Column {column.name!r} has a missing value ({rows}, counted from 0) and had none in training; fill it, "
-            'fit on rows with such gaps, or use Table(unseen="ignore"), which takes the training mean.'
+            'fit on rows with such gaps, or take the mean for it: Table(unseen="ignore"), --unseen ignore.'
         )
 
 

@@ -109,8 +109,8 @@ class Table(TransformerMixin, Estimator):
         """What was learned, a line a column."""
         check_is_fitted(self, "columns_")
         width = max(len(column.name) for column in self.columns_)
-        kind = max(len(column.kind) for column in self.columns_)
-        lines = [f"  {c.name:<{width}}  {c.kind:<{kind}}  {c.summary()}" for c in self.columns_]
+        kind = max(len(column.label) for column in self.columns_)
+        lines = [f"  {c.name:<{width}}  {c.label:<{kind}}  {c.summary()}" for c in self.columns_]
         return "\n".join([f"{_count(self.columns_, 'column')} become {_count(self.feature_names_, 'number')}", *lines])
 
     def _check_arguments(self) -> None:
@@ -175,11 +175,12 @@ class Table(TransformerMixin, Estimator):
         if all(is_number(level) for level in counts):
             remedy = "make it numbers if it is a quantity"
         elif identifier:
-            remedy = f"if it truly tells groups apart, say so with Table(categories=[{series.name!r}])"
+            remedy = f"keep it as groups (Table(categories=[{series.name!r}]) or --category)"
         else:
             remedy = "group its values or raise max_categories"
         more = "which looks like an identifier" if identifier else f"more than max_categories={self.max_categories}"
-        raise DataError(f"{found}, {more}. Leave it out with Table(ignore=[{series.name!r}]), or {remedy}.")
+        out = f"Table(ignore=[{series.name!r}]) or --ignore on the command line"
+        raise DataError(f"{found}, {more}. Leave it out ({out}), or {remedy}.")
 
     def _keep(self, columns: list[Column]) -> None:
         self.columns_ = columns

@@ -13,7 +13,7 @@ from .frame import column_of
 
 __all__ = ["is_missing", "labels_of", "numbers_of", "task_of", "weights_of"]
 
-FEW = 10
+FEW = 5
 """Whole numbers 0, 1, … or 1, 2, … up to this many different ones are taken for class codes."""
 
 
@@ -25,8 +25,8 @@ def is_missing(series: nw.Series[Any]) -> np.ndarray:
     return np.asarray(missing.to_numpy(), dtype=bool)
 
 
-def numbers_of(target: nw.Series[Any], keep: np.ndarray) -> np.ndarray:
-    """The targets of a regression, float64, in the rows to keep."""
+def numbers_of(target: nw.Series[Any], keep: np.ndarray | slice = slice(None)) -> np.ndarray:
+    """The targets of a regression, float64, in the rows to keep (all by default)."""
     kind = kind_of(target)
     if kind in ("category", "date"):
         example = f" (for example {target.drop_nulls()[0]!r})" if kind == "category" else ""

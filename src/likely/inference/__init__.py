@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .automatic import automatic
 from .checkpoint import Checkpoint
+from .conjugate import BetaBinomial, beta_binomial
 from .ensemble import Ensemble
 from .exact import Exact
 from .gaussian import GaussianPosterior
@@ -16,6 +17,7 @@ from .train import Epoch
 
 __all__ = [
     "MAP",
+    "BetaBinomial",
     "Checkpoint",
     "DropoutPosterior",
     "Ensemble",
@@ -29,4 +31,5 @@ __all__ = [
     "Posterior",
     "Problem",
     "automatic",
+    "beta_binomial",
 ]

@@ -18,7 +18,7 @@ from ..core.errors import SpecError
 from .predictor import Predictor
 from .problem import Problem
 
-__all__ = ["Design", "Regression", "design_of"]
+__all__ = ["Design", "Regression", "Rows", "design_of"]
 
 Rows = tuple[Tensor, Tensor, Tensor | None]
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
 from torch import Tensor
 
 from ..core import distributed
@@ -69,7 +70,7 @@ class Exact(Inference):
         for output in range(design.outputs):
             regression = design.regression(output)
             solution = _solve(regression, _moments(regression), problem.likelihood.known_scale(), full)
-            log_scale = torch.tensor([math.log(solution.scale)]) if design.shared else None
+            log_scale = torch.tensor([math.log(solution.scale)], dtype=torch.float64) if design.shared else None
             design.write(output, solution.weight.unsqueeze(0), solution.bias, log_scale)
             solutions.append(solution)
         info = {"evidence": sum(s.evidence for s in solutions)} if full else {}
@@ -127,7 +128,7 @@ def _moments(regression: Regression) -> _Moments:
     return _Moments(gram[:d, :d], gram[:d, d], float(gram[d, d]), where[:d], float(where[d]), total, root)
 
 
-def _shifted(regression: Regression, shift: Tensor) -> list[tuple[Tensor, Tensor | None]] | object:
+def _shifted(regression: Regression, shift: Tensor) -> Iterator[tuple[Tensor, Tensor | None]]:
     for x, y, weight in regression.blocks():
         rows = torch.cat([x, y.unsqueeze(-1)], 1).double() - shift
         yield rows, None if weight is None else weight.double()
@@ -165,31 +166,30 @@ def _solve(regression: Regression, moments: _Moments, scale: float | None, full:
         gram, cross = _with_intercept(regression)
         penalty, root = torch.cat([penalty, penalty.new_tensor([l2_bias])]), None
 
+    ridge = _Ridge(gram, cross, penalty)
+
     def theta(variance: float) -> Tensor:
         if root is not None and not penalty.any():  # the shortest solution, as numpy.linalg.pinv gives it
             return torch.linalg.lstsq(root[:, :d], root[:, d : d + 1], driver="gelsd").solution[:, 0]
-        return torch.linalg.pinv(gram + torch.diag(variance * penalty), hermitian=True, rtol=1e-15 * d) @ cross
+        return ridge.theta(variance)
 
     def residual(point: Tensor) -> float:
-        return max(float(moments.spread - 2 * point @ cross + point @ gram @ point), 0.0)
+        found = float(moments.spread - 2 * point @ cross + point @ gram @ point)
+        return found if found > 1e-12 * moments.spread else 0.0
 
     def log_evidence(variance: float) -> float:
         point = theta(variance)
         return _log_evidence(regression, moments, gram, penalty, point, residual(point), variance)
 
-    def log_joint(variance: float) -> float:
-        point = theta(variance)
-        quadratic = float((penalty * point.square()).sum())
-        return -0.5 * (moments.total * math.log(variance) + residual(point) / variance + quadratic)
+    def free(variance: float) -> float:
+        """Targets less the parameters that they pin down: all of them for a mode, which leaves n as it is."""
+        if not full:
+            return moments.total
+        return moments.total - ridge.pinned(variance) - int(regression.bias and not penalised_bias)
 
     variance = scale**2 if scale is not None else None
     if variance is None:
-        free = max(moments.total - _rank(gram) - int(regression.bias and not penalised_bias), 1e-300)
-        count = free if full else moments.total
-        variance = _floor(residual(theta(0.0)) / count if count >= 1 else 0.0, moments)
-        if penalty.any():
-            objective = log_evidence if full else log_joint
-            variance = _best_variance(objective, variance, moments)
+        variance = _variance(lambda v: residual(theta(v)) / max(free(v), 1e-300), moments, bool(penalty.any()))
     point = theta(variance)
     bias = None
     if regression.bias:
@@ -197,6 +197,34 @@ def _solve(regression: Regression, moments: _Moments, scale: float | None, full:
     covariance = _covariance(regression, moments, gram, penalty, variance, penalised_bias) if full else torch.empty(0)
     evidence = log_evidence(variance) if full else math.nan
     return _Solution(point[:d], bias, math.sqrt(variance), covariance, evidence)
+
+
+class _Ridge:
+    """θ(σ²) = (G + σ²P)⁻¹c for many σ²: one eigendecomposition where every number is penalised, else a solve each."""
+
+    def __init__(self, gram: Tensor, cross: Tensor, penalty: Tensor) -> None:
+        self.gram, self.cross, self.penalty = gram, cross, penalty
+        self.uniform = bool((penalty > 0).all())
+        if self.uniform:
+            self.scale = penalty.rsqrt()
+            self.values, self.vectors = torch.linalg.eigh(gram * torch.outer(self.scale, self.scale))
+            self.values = self.values.clamp_min(0)
+            self.values[self.values < 1e-13 * len(gram) * self.values[-1]] = 0
+            self.turned = self.vectors.T @ (self.scale * cross)
+
+    def theta(self, variance: float) -> Tensor:
+        if not self.uniform:
+            penalised = self.gram + torch.diag(variance * self.penalty)
+            return torch.linalg.pinv(penalised, hermitian=True, rtol=1e-13 * len(self.gram)) @ self.cross
+        shrunk = torch.where(self.values > 0, self.turned / (self.values + variance), 0.0)
+        return self.scale * (self.vectors @ shrunk)
+
+    def pinned(self, variance: float) -> float:
+        """tr G(G + σ²P)⁻¹: how many parameters the data determine."""
+        if not self.uniform:
+            penalised = self.gram + torch.diag(variance * self.penalty)
+            return float((torch.linalg.pinv(penalised, hermitian=True, rtol=1e-13 * len(self.gram)) * self.gram).sum())
+        return float((self.values / (self.values + variance)).nan_to_num(0.0).sum())
 
 
 def _with_intercept(regression: Regression) -> tuple[Tensor, Tensor]:
@@ -246,16 +274,21 @@ def _covariance(
     return torch.cat([torch.cat([inner, -inner @ mean], 1), torch.cat([-mean.T @ inner, corner], 1)])
 
 
-def _best_variance(objective: object, start: float, moments: _Moments) -> float:
-    top = max(moments.spread / max(moments.total, 1.0), start) * 4 + 1e-300
-    low = max(start * 1e-3, top * 1e-14)
-    found = minimize_scalar(lambda u: -objective(math.exp(u)), bounds=(math.log(low), math.log(top)), method="bounded", options={"xatol": 1e-10})  # type: ignore[operator]
-    return math.exp(float(found.x))
+def _variance(implied: Callable[[float], float], moments: _Moments, penalised: bool) -> float:
+    """σ² with σ² = RSS(σ²) / free(σ²): where the slope of the log-probability (or evidence) in σ² is 0.
 
-
-def _rank(gram: Tensor) -> int:
-    values = torch.linalg.eigvalsh(gram)
-    return int((values > values[-1].clamp_min(0) * len(values) * 1e-12).sum())
+    With a penalty, RSS depends on σ² through the weight of the prior; the largest solution is bracketed from above.
+    """
+    if not penalised:
+        return _floor(implied(0.0) if implied(0.0) < math.inf else 0.0, moments)
+    top = math.log(4 * moments.spread / max(moments.total, 1.0) + 1e-300)
+    grid = [top - 0.5 * step for step in range(80)]
+    gaps = [math.exp(u) - implied(math.exp(u)) for u in grid]
+    for k in range(1, len(grid)):
+        if gaps[k - 1] >= 0 > gaps[k]:
+            root = brentq(lambda u: math.exp(u) - implied(math.exp(u)), grid[k], grid[k - 1], xtol=1e-14, rtol=1e-14)
+            return _floor(math.exp(root), moments)
+    return _floor(0.0, moments)
 
 
 def _floor(variance: float, moments: _Moments) -> float:

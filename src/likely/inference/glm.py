@@ -5,13 +5,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from ..core import distributed
-from .design import Regression
+from .design import Regression, Rows
 
 __all__ = ["LinearEnergy"]
 
@@ -103,7 +104,7 @@ class LinearEnergy:
         matrix = torch.triu(matrix) + torch.triu(matrix, 1).T + torch.diag(l2)
         return value, slope + l2 * point, matrix
 
-    def _pieces(self) -> object:
+    def _pieces(self) -> Iterator[Rows]:
         for x, y, weight in self.regression.blocks(self.step):
             for first in range(0, len(x), ROWS):
                 part = slice(first, first + ROWS)

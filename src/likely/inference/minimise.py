@@ -6,6 +6,7 @@ the last Hessian is kept: its change no longer matters, and a gradient costs far
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -13,6 +14,9 @@ import torch
 from torch import Tensor
 
 __all__ = ["Energy", "Minimum", "minimise", "quadratic_l1"]
+
+GONE, FADING = 1e-9, 1e-6
+"""Shares of the first curvature below which the optimum is taken to lie at infinity: stop there, or say so at the end."""
 
 KEEP = 1e-3
 """Squared Newton decrement (distance to the optimum in standard errors) below which the Hessian is kept."""
@@ -42,52 +46,57 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
     assert hessian is not None
     objective = value + float(l1 @ point.abs())
     first = _smallest(hessian)
-    damping, fresh = 0.0, True
+    damping, before = 0.0, math.inf
     for iteration in range(1, max_iter + 1):
+        curvature = _smallest(hessian)
+        if curvature < GONE * first:
+            return Minimum(point, True, True, iteration)
         target = _model_minimum(hessian, slope, point, l1, damping)
-        move = target - point
-        gain = -float(slope @ move) - float(l1 @ (target.abs() - point.abs()))
-        if gain <= tol and fresh or gain <= 0:
-            # the step itself leaves an error of second order: worth taking, not worth checking beyond its value
-            after, _, _ = energy.value(target, hessian=False)
-            better = after + float(l1 @ target.abs()) <= objective
-            unbounded = _smallest(hessian) < 1e-6 * first
-            return Minimum(target if better else point, True, unbounded, iteration)
-        keep = gain <= KEEP and damping == 0
+        gain = -float(slope @ (target - point)) - float(l1 @ (target.abs() - point.abs()))
+        rounding = 1e-11 * abs(objective) if damping else 0.0  # below it, whether a damped step helped cannot be seen
+        if gain * (1 + damping) <= max(tol, rounding):
+            # the step leaves an error of second order: worth taking, not worth a further look
+            return Minimum(target if gain > 0 else point, True, curvature < FADING * first, iteration)
+        keep = gain <= KEEP and gain <= 0.01 * before and damping == 0
+        before = gain
         after, after_slope, after_hessian = energy.value(target, hessian=not keep)
         reached = after + float(l1 @ target.abs())
         if reached <= objective - 1e-4 * gain * (damping == 0) + 1e-13 * abs(objective):
+            move = target - point
+            promised = gain - 0.5 * float(move @ hessian @ move)
+            kept = objective - reached + 1e-12 * abs(objective)
+            if kept < 0.25 * promised:  # too far: the model is too flat here
+                damping = max(damping * 4, 1e-3)
+            elif kept > 0.75 * promised:
+                damping = 0.0 if damping < 1e-10 else damping * 0.1
             point, slope, objective = target, after_slope, reached
             hessian = hessian if after_hessian is None else after_hessian
-            fresh = True
-            damping = 0.0 if damping < 1e-10 else damping * 0.1
-        else:
-            if keep:
-                _, _, hessian = energy.value(point, hessian=True)
-                assert hessian is not None
-            damping = max(damping * 10, 1e-3)
-            if damping > 1e12:
-                return Minimum(point, gain <= 1e-6 * max(1.0, abs(objective)), False, iteration)
-    unbounded = _smallest(hessian) < 1e-6 * first
-    return Minimum(point, False, unbounded, max_iter)
+            continue
+        if keep:
+            _, _, hessian = energy.value(point, hessian=True)
+            assert hessian is not None
+        damping = max(damping * 10, 1e-3)
+        if damping > 1e12:
+            return Minimum(point, gain * (1 + damping) <= 1e-6 * max(1.0, abs(objective)), False, iteration)
+    return Minimum(point, False, _smallest(hessian) < FADING * first, max_iter)
 
 
 def _model_minimum(hessian: Tensor, slope: Tensor, point: Tensor, l1: Tensor, damping: float) -> Tensor:
     """argmin of slope·(θ − point) + ½(θ − point)ᵀH(θ − point) + Σ λ|θ|."""
     size = hessian.diagonal().clamp_min(0)
     scale = size.clamp_min(1e-12 * float(size.max()) + 1e-300)
-    damped = hessian + torch.diag(scale * (damping + 1e-11))
+    damped = hessian + torch.diag(scale * damping) if damping else hessian
     if not bool(l1.any()):
         return point - _solve(damped, slope)
     return quadratic_l1(damped, damped @ point - slope, l1, point)
 
 
 def _solve(matrix: Tensor, right: Tensor) -> Tensor:
-    """Solve a symmetric system, equilibrated, by Cholesky; by pseudo-inverse if it is singular all the same."""
+    """Solve a symmetric system, equilibrated, by Cholesky; along the directions it has, if it is singular."""
     scale = matrix.diagonal().clamp_min(1e-300).rsqrt()
     balanced = matrix * torch.outer(scale, scale)
     factor, info = torch.linalg.cholesky_ex(balanced)
-    if int(info) == 0:
+    if int(info) == 0 and float(factor.diagonal().min()) > 1e-5:
         return scale * torch.cholesky_solve((scale * right).unsqueeze(-1), factor).squeeze(-1)
     return scale * (torch.linalg.pinv(balanced, hermitian=True, rtol=1e-10) @ (scale * right))
 
@@ -96,6 +105,7 @@ def quadratic_l1(matrix: Tensor, linear: Tensor, l1: Tensor, start: Tensor) -> T
     """argmin ½θᵀHθ − bᵀθ + Σ λ|θ|: accelerated proximal steps find the support, then it is solved exactly."""
     scale = matrix.diagonal().clamp_min(1e-300).rsqrt()
     balanced, right, rates = matrix * torch.outer(scale, scale), scale * linear, scale * l1
+    balanced = balanced + 1e-12 * torch.eye(len(balanced), dtype=balanced.dtype)
     step = 1 / float(torch.linalg.eigvalsh(balanced)[-1])
     point = ahead = start / scale
     momentum = 1.0
@@ -134,8 +144,7 @@ def _polish(matrix: Tensor, right: Tensor, rates: Tensor, point: Tensor) -> Tens
 
 
 def _smallest(hessian: Tensor) -> float:
-    """The smallest curvature in directions that the data speak of, on the first Hessian's own scale."""
-    scale = hessian.diagonal()
-    values = torch.linalg.eigvalsh(hessian)
-    seen = values[values > values[-1] * 1e-12]
-    return float(seen[0]) if len(seen) and bool((scale > 0).any()) else 0.0
+    """The smallest curvature in the directions that the data speak of; for large systems, that of a single number."""
+    values = torch.linalg.eigvalsh(hessian) if len(hessian) <= 300 else hessian.diagonal().sort().values
+    seen = values[values > values[-1].clamp_min(0) * 1e-10]
+    return float(seen[0]) if len(seen) else 0.0

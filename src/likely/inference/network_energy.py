@@ -95,7 +95,7 @@ class NetworkEnergy:
             theta = point.clone().requires_grad_()
             log_prior = self.problem.smooth_log_prior(self._named(theta))
             push = torch.autograd.grad(log_prior, theta, allow_unused=True)[0] if log_prior.requires_grad else None
-        value = float(total) - float(log_prior)
+        value = float(total) - float(log_prior.detach())
         slope = slope if push is None else slope - push
         if not hessian:
             return value, slope, None

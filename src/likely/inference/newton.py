@@ -46,7 +46,7 @@ class Newton(Inference):
     dtype = torch.float64
 
     max_iter: int = 100
-    tol: float = 1e-10
+    tol: float = 1e-14
 
     def validate(self) -> None:
         """Both are positive."""

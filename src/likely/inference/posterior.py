@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution
 from torch.func import functional_call
+from torch.nn.functional import logsigmoid
 
 from ..core.files import check_tensors
 
@@ -148,10 +149,19 @@ def average(likelihood: Any, eta: Tensor, weights: Tensor) -> Distribution:
     weights = weights.to(eta)
     components = likelihood.distribution(eta.movedim(0, -2))
     if likelihood.labels:  # a mixture of distributions over classes is one itself
-        axis = -1 if type(components).__name__ == "Bernoulli" else -2
-        return type(components)(probs=(components.probs.movedim(axis, -1) @ weights).clamp(0, 1))
+        return _average_labels(components, weights)
     mixing = torch.distributions.Categorical(probs=weights.expand(components.batch_shape), validate_args=False)
     return torch.distributions.MixtureSameFamily(mixing, components, validate_args=False)
+
+
+def _average_labels(components: Any, weights: Tensor) -> Distribution:
+    """In logarithms, so that a probability too small for a number still has its logarithm."""
+    share = weights.log()
+    if isinstance(components, torch.distributions.Bernoulli):
+        yes, no = (torch.logsumexp(logsigmoid(sign * components.logits) + share, -1) for sign in (1, -1))
+        return torch.distributions.Bernoulli(logits=yes - no, validate_args=False)
+    logits = torch.logsumexp(components.logits + share.unsqueeze(-1), -2)
+    return torch.distributions.Categorical(logits=logits, validate_args=False)
 
 
 Posterior.kinds[Posterior.kind] = Posterior

@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Predictor"]
+__all__ = ["Predictor", "is_linear"]
 
 
 class Predictor(nn.Module):
@@ -43,7 +43,7 @@ class Predictor(nn.Module):
     @property
     def linear(self) -> nn.Linear | None:
         """The one linear layer, if η is linear in the parameters."""
-        return self.network if isinstance(self.network, nn.Linear) else None
+        return self.network if is_linear(self.network) else None  # type: ignore[return-value]
 
     def forward(self, x: Tensor) -> Tensor:  # noqa: D102
         if self.flatten:
@@ -58,3 +58,12 @@ class Predictor(nn.Module):
         if self.shared is not None:
             eta = torch.cat([eta, self.shared.expand(*eta.shape[:-1], self.shared.shape[-1])], -1)
         return eta
+
+
+def is_linear(module: nn.Module) -> bool:
+    """Whether the module is W x + b and nothing more; a subclass of `nn.Linear` may compute anything.
+
+    >>> is_linear(nn.Linear(2, 1)), is_linear(nn.Sequential(nn.Linear(2, 1)))
+    (True, False)
+    """
+    return type(module) is nn.Linear

@@ -166,7 +166,7 @@ class _Run:
         if distributed.world() > 1:
             distributed.sum_(*[p.grad for p in parameters if p.grad is not None])
         if self.spec.clip_norm is not None:
-            clip_norm_(parameters, self.spec.clip_norm, stacked=self.program.members > 1)
+            clip_norm_([p.grad for p in parameters], self.spec.clip_norm, stacked=self.program.members > 1)
         if self.spec.noise is not None and self.spec.noise.gradients:
             for p in parameters:
                 if p.grad is not None:

@@ -111,8 +111,10 @@ class Likelihood(Spec, axis="likelihood"):
         return self.distribution(eta).log_prob(y)
 
     # --- second-order methods -----------------------------------------------------------------------------------
-    least_squares: ClassVar[bool] | property = False
-    """Whether log p(y | η) = −(y − η₁)²/2σ² + const with σ the same for all x, so that linear fits are closed forms."""
+    @property
+    def least_squares(self) -> bool:
+        """Whether log p(y | η) = −(y − η₁)²/2σ² + const with one σ for all x, so that linear fits are closed forms."""
+        return False
 
     def known_scale(self) -> float | None:
         """σ of a least-squares likelihood, if it is known; None if it is learned."""
@@ -120,6 +122,8 @@ class Likelihood(Spec, axis="likelihood"):
 
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """log p (n,), its gradient in η (n, size) and a positive semidefinite −Hessian (n, size, size), of n rows.
+
+        log p may leave out what does not depend on η.
 
         An override is a closed form (or the expected information), tested against this one.
         """

@@ -10,10 +10,10 @@ from typing import Any
 import torch
 from torch import Tensor, distributions
 from torch.distributions import constraints
-from torch.nn.functional import logsigmoid
 
 from . import weighted
 from .base import Likelihood, Target
+from .special import log_sigmoid
 
 __all__ = ["Bernoulli"]
 
@@ -23,7 +23,7 @@ class Bernoulli(Likelihood):
 
     >>> import torch
     >>> Bernoulli().log_prob(torch.tensor([[1e4], [1e4]]), torch.tensor([1.0, 0.0]))
-    tensor([-0.0000e+00, -1.0000e+04])
+    tensor([    -0., -10000.])
     """
 
     labels = True
@@ -40,7 +40,17 @@ class Bernoulli(Likelihood):
         return distributions.Bernoulli(logits=eta[..., 0], validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
-        return logsigmoid((2 * y.to(eta.dtype) - 1) * eta[..., 0])
+        return log_sigmoid((2 * y.to(eta.dtype) - 1) * eta[..., 0])
+
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """y − p and p(1 − p)."""
+        log_prob, score = self.slope(eta, y)
+        mean = y.to(eta).unsqueeze(-1) - score
+        return log_prob, score, (mean * (1 - mean)).unsqueeze(-1)
+
+    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        y, logit = y.to(eta), eta[..., 0]
+        return y * logit + log_sigmoid(-logit), (y - logit.sigmoid()).unsqueeze(-1)
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The log odds of the weighted mean."""

@@ -12,13 +12,12 @@ from typing import Any
 import torch
 from torch import Tensor, distributions
 from torch.distributions import constraints
-from torch.nn.functional import logsigmoid
 
 from . import weighted
 from .base import Likelihood, Target
 from .bernoulli import log_odds
 from .choices import Choice, arrange, free, learned, logarithms, require_choice
-from .special import bounded_exp, gamma_remainder
+from .special import bounded_exp, gamma_remainder, log_sigmoid
 
 __all__ = ["Beta"]
 
@@ -48,18 +47,16 @@ class Beta(Likelihood):
     def shared(self, target: Target) -> int:
         return learned(self.precision)
 
-    def distribution(self, eta: Tensor) -> distributions.Beta:
-        log_a, log_b = self._log_concentrations(eta)[:2]
-        return _OpenBeta(bounded_exp(log_a), bounded_exp(log_b), validate_args=False)
+    def distribution(self, eta: Tensor) -> StableBeta:
+        (log_precision,) = logarithms(eta, 1, self.precision)
+        log_mean, log_rest = log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0])
+        return StableBeta(
+            bounded_exp(log_precision + log_mean), bounded_exp(log_precision + log_rest), validate_args=False
+        )
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
-        log_a, log_b, log_precision = self._log_concentrations(eta)
-        log_y, log_rest = y.log(), torch.log1p(-y)
-        # Γ's by their remainders: φ log φ − a log a − b log b is −a log m − b log(1 − m)
-        remainders = gamma_remainder(log_precision) - gamma_remainder(log_a) - gamma_remainder(log_b)
-        pull_a = bounded_exp(log_a) * (log_y - logsigmoid(eta[..., 0]))
-        pull_b = bounded_exp(log_b) * (log_rest - logsigmoid(-eta[..., 0]))
-        return remainders + pull_a + pull_b - log_y - log_rest
+        (log_precision,) = logarithms(eta, 1, self.precision)
+        return _log_density(y, log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0]), log_precision)
 
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and the precision that match the first two moments."""
@@ -71,9 +68,32 @@ class Beta(Likelihood):
     def placeholder(self, y: Tensor) -> Tensor:
         return torch.full((), 0.5, dtype=y.dtype, device=y.device)
 
-    def _log_concentrations(self, eta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        (log_precision,) = logarithms(eta, 1, self.precision)
-        return log_precision + logsigmoid(eta[..., 0]), log_precision + logsigmoid(-eta[..., 0]), log_precision
+
+class StableBeta(distributions.Beta):
+    """torch's Beta, whose log_prob stays exact as φ grows, and whose samples are never rounded to 0 or 1.
+
+    >>> import torch
+    >>> StableBeta(torch.tensor(100.0), torch.tensor(100.0)).log_prob(torch.tensor(0.5))
+    tensor(2.4221)
+    """
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        a, b = self.concentration1, self.concentration0
+        return _log_density(value, -torch.log1p(b / a), -torch.log1p(a / b), (a + b).log())
+
+    def rsample(self, sample_shape: Any = ()) -> Tensor:
+        draw = super().rsample(sample_shape)
+        limits = torch.finfo(draw.dtype)
+        return draw.clamp(limits.tiny, 1 - limits.eps)
+
+
+def _log_density(y: Tensor, log_mean: Tensor, log_rest: Tensor, log_precision: Tensor) -> Tensor:
+    log_a, log_b = log_precision + log_mean, log_precision + log_rest
+    log_y, log_other = y.log(), torch.log1p(-y)
+    # Γ's by their remainders: φ log φ − a log a − b log b is −a log m − b log(1 − m)
+    remainders = gamma_remainder(log_precision) - gamma_remainder(log_a) - gamma_remainder(log_b)
+    pull = bounded_exp(log_a) * (log_y - log_mean) + bounded_exp(log_b) * (log_other - log_rest)
+    return remainders + pull - log_y - log_other
 
 
 class _OpenInterval(constraints.Constraint):
@@ -81,15 +101,6 @@ class _OpenInterval(constraints.Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         return (value > 0) & (value < 1)
-
-
-class _OpenBeta(distributions.Beta):
-    """torch's Beta, whose samples stay inside the support where rounding would put them at 0 or 1."""
-
-    def rsample(self, sample_shape: Any = ()) -> Tensor:
-        draw = super().rsample(sample_shape)
-        limits = torch.finfo(draw.dtype)
-        return draw.clamp(limits.tiny, 1 - limits.eps)
 
 
 _OPEN_INTERVAL = _OpenInterval()

@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor, distributions
 from torch.distributions import constraints
-from torch.nn.functional import logsigmoid
 
 from ..core.spec import require
 from . import weighted
 from .base import Likelihood, Target
 from .bernoulli import log_odds
+from .special import log_sigmoid
 
 __all__ = ["Binomial"]
 
@@ -54,7 +54,7 @@ class Binomial(Likelihood):
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         y, logit = y.to(eta.dtype), eta[..., 0]
         choices = math.lgamma(self.total + 1) - torch.lgamma(y + 1) - torch.lgamma(self.total - y + 1)
-        return choices + y * logsigmoid(logit) + (self.total - y) * logsigmoid(-logit)
+        return choices + y * log_sigmoid(logit) + (self.total - y) * log_sigmoid(-logit)
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The log odds of the weighted fraction of successes."""

@@ -59,9 +59,23 @@ class Categorical(Likelihood):
         return distributions.Categorical(logits=eta, validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        if eta.ndim == 2 and y.shape == eta.shape[:-1]:  # a batch of rows, as in every training loop
+            return -cross_entropy(eta, y.long(), reduction="none")
         shape = torch.broadcast_shapes(eta.shape[:-1], y.shape)
         logits = eta.expand(*shape, eta.shape[-1]).reshape(-1, eta.shape[-1])
         return -cross_entropy(logits, y.long().expand(shape).reshape(-1), reduction="none").reshape(shape)
+
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """[y = k] − pₖ and diag(p) − ppᵀ."""
+        log_prob, score = self.slope(eta, y)
+        probability = eta.softmax(-1)
+        outer = probability.unsqueeze(-1) * probability.unsqueeze(-2)
+        return log_prob, score, torch.diag_embed(probability) - outer
+
+    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        log_probability, index = eta.log_softmax(-1), y.long().unsqueeze(-1)
+        score = -log_probability.exp()
+        return log_probability.gather(-1, index).squeeze(-1), score.scatter_add(-1, index, torch.ones_like(score))
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The logarithms of the weighted frequencies."""

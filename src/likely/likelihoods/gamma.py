@@ -46,19 +46,15 @@ class Gamma(Likelihood):
     def shared(self, target: Target) -> int:
         return learned(self.concentration)
 
-    def distribution(self, eta: Tensor) -> distributions.Gamma:
+    def distribution(self, eta: Tensor) -> StableGamma:
         log_mean = eta[..., 0]
         (log_concentration,) = logarithms(eta, 1, self.concentration)
         concentration = bounded_exp(log_concentration).expand_as(log_mean)
-        return distributions.Gamma(concentration, bounded_exp(log_concentration - log_mean), validate_args=False)
+        return StableGamma(concentration, bounded_exp(log_concentration - log_mean), validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         (log_concentration,) = logarithms(eta, 1, self.concentration)
-        log_y = y.to(eta.dtype).log()
-        log_ratio = log_y - eta[..., 0]
-        # α log α − α − log Γ(α) and α (y/μ − 1 − log(y/μ)) are each exact where α is large; their parts are not
-        deviance = bounded_exp(log_ratio) - 1 - log_ratio
-        return -gamma_remainder(log_concentration) - bounded_exp(log_concentration) * deviance - log_y
+        return _log_density(y.to(eta.dtype), eta[..., 0], log_concentration)
 
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         """The mean, and α from the gap between the logarithm of the mean and the mean of the logarithm."""
@@ -67,3 +63,24 @@ class Gamma(Likelihood):
         concentration = (3 - gap + ((gap - 3).square() + 24 * gap).sqrt()) / (12 * gap)
         guess = arrange([log_mean], [concentration.clamp_min(1e-8).log()], self.concentration)
         return guess, torch.ones_like(guess)
+
+
+class StableGamma(distributions.Gamma):
+    """torch's Gamma, whose log_prob stays exact as α grows.
+
+    >>> import torch
+    >>> StableGamma(torch.tensor(1e8), torch.tensor(1e8)).log_prob(torch.tensor(1.0))
+    tensor(8.2914)
+    """
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        log_concentration = self.concentration.log()
+        return _log_density(value, log_concentration - self.rate.log(), log_concentration)
+
+
+def _log_density(y: Tensor, log_mean: Tensor, log_concentration: Tensor) -> Tensor:
+    log_y = y.log()
+    log_ratio = log_y - log_mean
+    # α log α − α − log Γ(α) and α (y/μ − 1 − log(y/μ)) are each exact where α is large; their parts are not
+    deviance = bounded_exp(log_ratio) - 1 - log_ratio
+    return -gamma_remainder(log_concentration) - bounded_exp(log_concentration) * deviance - log_y

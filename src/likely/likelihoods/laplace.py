@@ -14,6 +14,7 @@ from . import weighted
 from .base import Likelihood, Target
 from .choices import Choice, arrange, free, learned, logarithms, require_choice
 from .normal import location_unit
+from .special import bounded_exp, bounded_log
 
 __all__ = ["Laplace"]
 
@@ -38,11 +39,11 @@ class Laplace(Likelihood):
         return learned(self.scale)
 
     def distribution(self, eta: Tensor) -> distributions.Laplace:
-        (log_scale,) = logarithms(eta, 1, self.scale)
-        return distributions.Laplace(eta[..., 0], log_scale.exp().expand_as(eta[..., 0]), validate_args=False)
+        scale = bounded_exp(bounded_log(logarithms(eta, 1, self.scale)[0]))
+        return distributions.Laplace(eta[..., 0], scale.expand_as(eta[..., 0]), validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
-        (log_scale,) = logarithms(eta, 1, self.scale)
+        log_scale = bounded_log(logarithms(eta, 1, self.scale)[0])
         return -(y - eta[..., 0]).abs() * (-log_scale).exp() - log_scale - math.log(2)
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:

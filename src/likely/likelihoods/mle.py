@@ -77,7 +77,7 @@ def newton(likelihood: Likelihood, y: Tensor, share: Tensor, *, steps: int = 200
         proposal = (z + step).clamp(-BOX, BOX)
         with torch.no_grad():
             reached = objective(proposal)
-        better = reached >= value - 1e-15 * value.abs()  # rounding must not stop the last steps
+        better = reached >= value - 1e-13 * (1 + value.abs())  # rounding must not stop the last steps
         z = torch.where(better.unsqueeze(-1), proposal, z)
         value = torch.where(better, reached, value)
         damping = torch.where(better, damping * 0.1, damping * 10).clamp_min(1e-14)

@@ -19,7 +19,7 @@ from ..core.errors import DataError
 from ..core.spec import require
 from . import weighted
 from .base import Likelihood, Target
-from .special import LOG_2PI
+from .special import LOG_2PI, bounded_exp, bounded_log
 
 __all__ = ["MultivariateNormal"]
 
@@ -71,9 +71,8 @@ class MultivariateNormal(Likelihood):
 
     def distribution(self, eta: Tensor) -> distributions.MultivariateNormal:
         mean, log_scale, triangle = self._parts(eta)
-        return distributions.MultivariateNormal(
-            mean, scale_tril=log_scale.exp().unsqueeze(-1) * triangle, validate_args=False
-        )
+        factor = bounded_exp(log_scale).unsqueeze(-1) * triangle
+        return distributions.MultivariateNormal(mean, scale_tril=factor, validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         mean, log_scale, triangle = self._parts(eta)
@@ -120,4 +119,4 @@ class MultivariateNormal(Likelihood):
         # Entry (i, j) of the strict lower triangle is number i(i−1)/2 + j; an index of 0 elsewhere is masked out.
         i, j = torch.arange(d, device=eta.device).unsqueeze(-1), torch.arange(d, device=eta.device)
         index = torch.where(below > 0, 2 * d + i * (i - 1) // 2 + j, 0)
-        return eta[..., :d], eta[..., d : 2 * d], eta[..., index] * below + eye
+        return eta[..., :d], bounded_log(eta[..., d : 2 * d]), eta[..., index] * below + eye

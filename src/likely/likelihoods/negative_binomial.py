@@ -12,12 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, distributions
 from torch.distributions import constraints
-from torch.nn.functional import logsigmoid
 
 from . import weighted
 from .base import Likelihood, Target
 from .choices import Choice, arrange, free, learned, logarithms, require_choice
-from .special import gamma_remainder
+from .special import gamma_remainder, log_sigmoid
 
 __all__ = ["NegativeBinomial"]
 
@@ -50,18 +49,13 @@ class NegativeBinomial(Likelihood):
     def shared(self, target: Target) -> int:
         return learned(self.dispersion)
 
-    def distribution(self, eta: Tensor) -> distributions.NegativeBinomial:
+    def distribution(self, eta: Tensor) -> StableNegativeBinomial:
         log_mean, log_total = eta[..., 0], self._log_total(eta)
         total = log_total.exp().expand_as(log_mean)
-        return distributions.NegativeBinomial(total, logits=log_mean - log_total, validate_args=False)
+        return StableNegativeBinomial(total, logits=log_mean - log_total, validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
-        y, log_mean, log_total = y.to(eta.dtype), eta[..., 0], self._log_total(eta)
-        total = log_total.exp()
-        # log Γ(y + r) − log Γ(r) = remainders + (y + r) log(1 + y/r) + y log r − y, exact for any r
-        remainders = gamma_remainder((y + total).log()) - gamma_remainder(log_total)
-        tilt = torch.log1p(y / total) + logsigmoid(log_total - log_mean)
-        return remainders + (y + total) * tilt + y * (log_mean - 1) - torch.lgamma(y + 1)
+        return _log_density(y.to(eta.dtype), eta[..., 0], self._log_total(eta))
 
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and the dispersion that match the first two moments."""
@@ -73,3 +67,25 @@ class NegativeBinomial(Likelihood):
     def _log_total(self, eta: Tensor) -> Tensor:
         (log_dispersion,) = logarithms(eta, 1, self.dispersion)
         return -log_dispersion.clamp(-WIDEST, WIDEST)
+
+
+class StableNegativeBinomial(distributions.NegativeBinomial):
+    """torch's negative binomial, whose log_prob stays exact as it nears the Poisson.
+
+    >>> import torch
+    >>> count = StableNegativeBinomial(torch.tensor(1e12), logits=torch.tensor(1e-12).log())
+    >>> count.log_prob(torch.tensor(0.0))
+    tensor(-1.0000)
+    """
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        log_total = self.total_count.log()
+        return _log_density(value.to(log_total.dtype), self.logits + log_total, log_total)
+
+
+def _log_density(y: Tensor, log_mean: Tensor, log_total: Tensor) -> Tensor:
+    total = log_total.exp()
+    # log Γ(y + r) − log Γ(r) = remainders + (y + r) log(1 + y/r) + y log r − y, exact for any r
+    remainders = gamma_remainder((y + total).log()) - gamma_remainder(log_total)
+    tilt = torch.log1p(y / total) + log_sigmoid(log_total - log_mean)
+    return remainders + (y + total) * tilt + y * (log_mean - 1) - torch.lgamma(y + 1)

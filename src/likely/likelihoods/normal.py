@@ -11,7 +11,7 @@ from torch import Tensor, distributions
 from . import weighted
 from .base import Likelihood, Target
 from .choices import Choice, arrange, free, learned, logarithms, require_choice
-from .special import LOG_2PI
+from .special import LOG_2PI, bounded_exp, bounded_log
 
 __all__ = ["Normal"]
 
@@ -39,19 +39,38 @@ class Normal(Likelihood):
         return learned(self.scale)
 
     @property
-    def least_squares(self) -> bool:  # type: ignore[override]
+    def least_squares(self) -> bool:
         """Unless σ depends on x."""
         return self.scale != "input"
 
     def known_scale(self) -> float | None:
         return None if isinstance(self.scale, str) else float(self.scale)
 
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The expected information, diag(1/σ², 2) in (μ, log σ): unlike the observed one it is always positive."""
+        log_prob, score = self.slope(eta, y)
+        precision = self._precision(eta)
+        parts = [precision, torch.full_like(precision, 2.0)][: eta.shape[-1]]
+        return log_prob, score, torch.diag_embed(torch.stack(parts, -1))
+
+    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        precision, gap = self._precision(eta), y - eta[..., 0]
+        squared = gap.square() * precision
+        if not isinstance(self.scale, str):
+            return -0.5 * squared, (gap * precision).unsqueeze(-1)
+        return -0.5 * squared - eta[..., 1], torch.stack([gap * precision, squared - 1], -1)
+
+    def _precision(self, eta: Tensor) -> Tensor:
+        if isinstance(self.scale, str):
+            return (-2 * eta[..., 1]).exp()
+        return torch.full_like(eta[..., 0], self.scale**-2)
+
     def distribution(self, eta: Tensor) -> distributions.Normal:
-        (log_scale,) = logarithms(eta, 1, self.scale)
-        return distributions.Normal(eta[..., 0], log_scale.exp().expand_as(eta[..., 0]), validate_args=False)
+        scale = bounded_exp(bounded_log(logarithms(eta, 1, self.scale)[0]))
+        return distributions.Normal(eta[..., 0], scale.expand_as(eta[..., 0]), validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
-        (log_scale,) = logarithms(eta, 1, self.scale)
+        log_scale = bounded_log(logarithms(eta, 1, self.scale)[0])
         return -0.5 * ((y - eta[..., 0]) * (-log_scale).exp()).square() - log_scale - 0.5 * LOG_2PI
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:

@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, distributions
-from torch.nn.functional import logsigmoid, pad
+from torch.nn.functional import pad
 
 from . import weighted
 from .base import Likelihood, Target
 from .categorical import count_classes, frequencies, labels_support, require_classes
-from .special import bounded_exp, log_one_minus_exp
+from .special import bounded_exp, log_one_minus_exp, log_sigmoid
 
 __all__ = ["Ordinal"]
 
@@ -83,6 +83,6 @@ def label_log_probs(eta: Tensor) -> Tensor:
     """log P(y = j) for all K labels, of shape (…, K)."""
     location, first, log_gaps = eta[..., :1], eta[..., 1:2], eta[..., 2:]
     cuts = torch.cat([first, first + bounded_exp(log_gaps).cumsum(-1)], -1) - location
-    under = pad(logsigmoid(cuts), (0, 1))  # below the upper cut, of which the last label has none
-    over = pad(logsigmoid(-cuts), (1, 0))  # above the lower cut, of which the first label has none
+    under = pad(log_sigmoid(cuts), (0, 1))  # below the upper cut, of which the last label has none
+    over = pad(log_sigmoid(-cuts), (1, 0))  # above the lower cut, of which the first label has none
     return under + over + pad(log_one_minus_exp(log_gaps), (1, 1))

@@ -42,6 +42,15 @@ class Poisson(Likelihood):
         y = y.to(eta.dtype)
         return y * eta[..., 0] - bounded_exp(eta[..., 0]) - torch.lgamma(y + 1)
 
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """y − rate and rate."""
+        log_prob, score = self.slope(eta, y)
+        return log_prob, score, (y.to(eta).unsqueeze(-1) - score).unsqueeze(-1)
+
+    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        y, rate = y.to(eta), bounded_exp(eta[..., 0])
+        return y * eta[..., 0] - rate, (y - rate).unsqueeze(-1)
+
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The logarithm of the weighted mean."""
         return weighted.mean(y, share).clamp_min(weighted.FLOOR).log().unsqueeze(-1)

@@ -28,8 +28,8 @@ class Product(Likelihood):
     """Product({"height": Normal(), "visits": Poisson()}): y is (n, columns), its columns in the order of the parts.
 
     A part takes one column, a MultivariateNormal takes d. A NaN says that its part is missing in this row: the part
-    does not count there, the others do. At most one part may leave its number of classes (or its d) to the data; others say
-    it, as in `Categorical(classes=3)`.
+    does not count there, the others do. At most one part may leave its number of classes (or its d) to the data; others
+    say it, as in `Categorical(classes=3)`.
 
     >>> import torch
     >>> from likely.likelihoods import Normal, Poisson

@@ -170,7 +170,8 @@ def _(distribution: td.Laplace, p: Tensor, slack: float, precision: float) -> Te
 
 @_quantile.register
 def _(distribution: td.StudentT, p: Tensor, slack: float, precision: float) -> Tensor:
-    return distribution.loc + distribution.scale * _special("stdtrit", distribution.df, p)
+    z = torch.where(p > 0, _special("stdtrit", distribution.df, p), -torch.inf)
+    return distribution.loc + distribution.scale * z
 
 
 @_quantile.register

@@ -16,13 +16,12 @@ from . import weighted
 from .base import Likelihood, Target
 from .choices import Choice, arrange, columns, free, learned, logarithms, require_choice
 from .mle import newton
-from .normal import location_unit
-from .special import gamma_remainder
+from .special import LOG_2PI, bounded_exp, bounded_log, gamma_remainder
 
 __all__ = ["StudentT"]
 
-WIDEST = 40.0
-"""|log ν| counts up to here: beyond it the t is a Normal, or nothing at all, to every digit."""
+NARROWEST, WIDEST = -10.0, 40.0
+"""log ν counts between these: above, the t is a Normal to every digit; below, it says nothing of y."""
 
 
 class StudentT(Likelihood):
@@ -46,28 +45,15 @@ class StudentT(Likelihood):
     def shared(self, target: Target) -> int:
         return learned(self.scale, self.df)
 
-    def distribution(self, eta: Tensor) -> distributions.StudentT:
+    def distribution(self, eta: Tensor) -> StableStudentT:
         location = eta[..., 0]
         log_scale, log_df = logarithms(eta, 1, self.scale, self.df)
-        df = log_df.clamp(-WIDEST, WIDEST).exp()
-        return distributions.StudentT(
-            df.expand_as(location), location, log_scale.exp().expand_as(location), validate_args=False
-        )
+        df, scale = log_df.clamp(NARROWEST, WIDEST).exp(), bounded_exp(bounded_log(log_scale))
+        return StableStudentT(df.expand_as(location), location, scale.expand_as(location), validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         log_scale, log_df = logarithms(eta, 1, self.scale, self.df)
-        log_df = log_df.clamp(-WIDEST, WIDEST)
-        df = log_df.exp()
-        half = 0.5 * df
-        # log Γ(h + ½) − log Γ(h) − ½ log h, with the terms that grow with h cancelled on paper
-        ratio = (
-            gamma_remainder((half + 0.5).log())
-            - gamma_remainder(log_df - math.log(2))
-            + (half + 0.5) * torch.log1p(1 / df)
-            - 0.5
-        )
-        z = (y - eta[..., 0]) * (-log_scale).exp()
-        return ratio - 0.5 * math.log(2 * math.pi) - log_scale - (half + 0.5) * torch.log1p(z.square() / df)
+        return _log_density(y, eta[..., 0], bounded_log(log_scale), log_df.clamp(NARROWEST, WIDEST))
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """By Newton's method, with a scale no finer than y can resolve: tied values would have it at 0."""
@@ -75,12 +61,40 @@ class StudentT(Likelihood):
         column = columns(1, self.scale, self.df)[0]
         if column is None:
             return eta
-        floor = (weighted.RESOLUTION * weighted.magnitude(y, share)).log().unsqueeze(-1)
+        typical = torch.maximum(weighted.median(y, share).abs(), _spread(y, share)).unsqueeze(-1)
         is_scale = torch.arange(eta.shape[-1], device=eta.device) == column
-        return torch.where(is_scale, torch.maximum(eta, floor), eta)
+        return torch.where(is_scale, torch.maximum(eta, (weighted.RESOLUTION * typical).log()), eta)
 
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-        """The median, the standard deviation, and tails of some weight."""
-        location, log_scale = weighted.median(y, share), weighted.spread(y, share).log()
-        guess = arrange([location], [log_scale, torch.full_like(location, math.log(5.0))], self.scale, self.df)
-        return guess, location_unit(guess, y, share)
+        """The median, the median distance from it, and tails of some weight."""
+        location, spread = weighted.median(y, share), _spread(y, share)
+        guess = arrange([location], [spread.log(), torch.full_like(location, math.log(5.0))], self.scale, self.df)
+        unit = weighted.robust_spread(y, share, weighted.unit(y, share))
+        return guess, torch.cat([unit.unsqueeze(-1), torch.ones_like(guess[..., 1:])], -1)
+
+
+class StableStudentT(distributions.StudentT):
+    """torch's Student t, whose log_prob stays exact as ν grows.
+
+    >>> import torch
+    >>> t = StableStudentT(torch.tensor(1e12), torch.tensor(0.0), torch.tensor(1.0))
+    >>> t.log_prob(torch.tensor(0.0))
+    tensor(-0.9189)
+    """
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return _log_density(value, self.loc, self.scale.log(), self.df.log())
+
+
+def _log_density(y: Tensor, location: Tensor, log_scale: Tensor, log_df: Tensor) -> Tensor:
+    df = log_df.exp()
+    half = 0.5 * df
+    # log Γ(h + ½) − log Γ(h) − ½ log h, h = ν/2, with the terms that grow with h cancelled on paper
+    remainders = gamma_remainder((half + 0.5).log()) - gamma_remainder(log_df - math.log(2))
+    z = (y - location) * (-log_scale).exp()
+    tail = torch.log1p(1 / df) - torch.log1p(z.square() / df)
+    return remainders + (half + 0.5) * tail - 0.5 - 0.5 * LOG_2PI - log_scale
+
+
+def _spread(y: Tensor, share: Tensor) -> Tensor:
+    return weighted.robust_spread(y, share, weighted.spread(y, share))

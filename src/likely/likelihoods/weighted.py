@@ -13,13 +13,13 @@ from torch import Tensor
 if TYPE_CHECKING:
     from .base import Likelihood
 
-__all__ = ["FLOOR", "as_given", "clean", "magnitude", "mean", "median", "spread", "unit", "variance"]
+__all__ = ["FLOOR", "as_given", "clean", "magnitude", "mean", "median", "robust_spread", "spread", "unit", "variance"]
 
 FLOOR = 1e-12
 """The least probability or rate that an estimate gives, so that its logarithm is finite."""
 
-RESOLUTION = 1e-8
-"""The least spread that an estimate gives, in units of the largest |y|: below it the data are all but equal."""
+RESOLUTION = 1e-10
+"""The least spread that an estimate gives, in units of the magnitude of y: below it the data are all but equal."""
 
 
 def clean(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -65,27 +65,27 @@ def variance(y: Tensor, share: Tensor) -> Tensor:
 
 
 def median(y: Tensor, share: Tensor) -> Tensor:
-    """The middle of all values that split the weight in two halves.
+    """The middle of all values that split the weight in two halves; y may also be (n, k).
 
     >>> median(torch.tensor([1.0, 2.0, 10.0]), torch.full((3, 1), 1 / 3))
     tensor([2.])
     """
-    ordered, order = y.sort()
-    below = share[order].cumsum(0)
+    ordered, order = (y if y.ndim > 1 else y.unsqueeze(-1).expand_as(share)).sort(0)
+    below = share.gather(0, order).cumsum(0)
     last = len(y) - 1
-    lower = (below < 0.5 - FLOOR).sum(0).clamp_max(last)
-    upper = (below <= 0.5 + FLOOR).sum(0).clamp_max(last)
-    return 0.5 * (ordered[lower] + ordered[upper])
+    lower = (below < 0.5 - FLOOR).sum(0, keepdim=True).clamp_max(last)
+    upper = (below <= 0.5 + FLOOR).sum(0, keepdim=True).clamp_max(last)
+    return 0.5 * (ordered.gather(0, lower) + ordered.gather(0, upper)).squeeze(0)
 
 
 def magnitude(y: Tensor, share: Tensor) -> Tensor:
-    """The largest |y| of positive weight, and 1 where all are 0.
+    """The root mean square, and 1 where all values are 0.
 
-    >>> magnitude(torch.tensor([-3.0, 2.0]), torch.tensor([[0.5, 0.0], [0.5, 1.0]]))
-    tensor([3., 2.])
+    >>> magnitude(torch.tensor([-3.0, 0.0]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
+    tensor([3., 1.])
     """
-    largest = (y.abs().unsqueeze(-1) * (share > 0)).amax(0)
-    return torch.where(largest > 0, largest, 1.0)
+    size = (y.square() @ share).sqrt()
+    return torch.where(size > 0, size, 1.0)
 
 
 def spread(y: Tensor, share: Tensor) -> Tensor:
@@ -106,3 +106,14 @@ def unit(y: Tensor, share: Tensor) -> Tensor:
     size = magnitude(y, share)
     deviation = variance(y, share).sqrt()
     return torch.where(deviation > RESOLUTION * size, deviation, size)
+
+
+def robust_spread(y: Tensor, share: Tensor, otherwise: Tensor) -> Tensor:
+    """The median distance from the median, which outliers do not move; `otherwise` where more than half are equal.
+
+    >>> robust_spread(torch.tensor([0.0, 1.0, 1e9]), torch.full((3, 1), 1 / 3), torch.ones(1))
+    tensor([1.])
+    """
+    middle = median(y, share)
+    distance = median((y.unsqueeze(-1) - middle).abs(), share)
+    return torch.where(distance > RESOLUTION * middle.abs(), distance, otherwise)

@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from ..core.errors import SpecError
+from ..core.errors import DataError, SpecError
 from ..core.random import isolated
-from ..inference.predictor import Predictor
+from ..inference.predictor import Predictor, is_linear
 from ..likelihoods import Likelihood, Target
 from ..networks import Network
 
@@ -45,8 +45,7 @@ class Plan:
         own = offset.shape[-1] - self.shared
         shared = offset[..., own:].clone() if self.shared else None
         offset, unit = offset[..., :own].clone(), None if unit is None else unit[..., :own].clone()
-        if self.linear:
-            assert isinstance(module, nn.Linear)
+        if self.linear and isinstance(module, nn.Linear):
             if module.bias is not None:
                 module.bias.data = offset.reshape(-1).to(module.bias)
             return Predictor(module, shared, None, None, self.positions, self.flatten)
@@ -59,7 +58,8 @@ class Plan:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
         """The inverse of `to_json`."""
-        return Plan(**{k: tuple(v) if isinstance(v, list) else v for k, v in data.items()})
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return Plan(**values)
 
 
 def plan(
@@ -69,23 +69,30 @@ def plan(
     shared = likelihood.shared(target)
     size = likelihood.size(target) - shared
     flat = size * math.prod(positions)
-    attempts = [(in_shape, size, (), False)]
+    attempts: list[tuple[tuple[int, ...], int, tuple[int, ...], bool]] = [(in_shape, size, (), False)]
     if positions:
         attempts.append((in_shape, flat, positions, False))
     if len(in_shape) > 1:
         attempts.append(((math.prod(in_shape),), flat, positions, True))
     found: list[tuple[int, ...]] = []
+    refused: list[SpecError] = []
     for shape, out_features, unfolded, flatten in attempts:
-        with isolated(0):
-            module = _built(network, shape, out_features)
-            given = _output_shape(module, shape)
+        try:
+            with isolated(0):
+                module = _built(network, shape, out_features)
+                given = _output_shape(module, shape)
+        except SpecError as error:
+            refused.append(error)
+            continue
         wanted = (flat,) if unfolded or flatten else (*positions, size)
         if given == wanted:
-            return Plan(shape, out_features, unfolded, flatten, shared, isinstance(module, nn.Linear))
+            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module))
         found.append(given)
+    if not found:
+        raise refused[0]
     raise SpecError(
-        f"network gives {' or '.join(map(str, dict.fromkeys(found)))} numbers for one row of shape {in_shape}; "
-        f"{likelihood!r} needs {(*positions, size)}: one set of {size} for each target."
+        f"network gives {' or '.join(map(_numbers, dict.fromkeys(found)))} for a row of shape {in_shape}; "
+        f"{likelihood!r} needs {_numbers((*positions, size))}: {size} for each target."
     )
 
 
@@ -94,8 +101,13 @@ def baseline(
 ) -> tuple[Tensor, Tensor | None]:
     """Offset and unit of η without x: one for all positions, or (*positions, size) where they are unfolded.
 
-    The unit is None where it is 1 throughout.
+    The unit is None where it is 1 throughout. A position with parameters of its own needs at least one target.
     """
+    if unfolded and weight is not None:
+        empty = (weight.sum(0) == 0).nonzero().tolist()
+        if empty:
+            place = empty[0][0] if len(positions) == 1 else tuple(empty[0])
+            raise DataError(f"y has no target at position {place}: all are missing or without weight; leave it out.")
     offset, unit = _baseline(likelihood, y, weight, positions, unfolded)
     return offset, None if bool((unit == 1).all()) else unit
 
@@ -103,6 +115,9 @@ def baseline(
 def _baseline(
     likelihood: Likelihood, y: Tensor, weight: Tensor | None, positions: tuple[int, ...], unfolded: bool
 ) -> tuple[Tensor, Tensor]:
+    if weight is not None and not bool(weight.all()):
+        counted = weight.reshape(len(weight), -1).any(1)
+        y, weight = y[counted], weight[counted]
     step = max(1, len(y) // SAMPLE)
     targets = y[::step].double()
     weights = torch.ones(len(targets), *positions, dtype=torch.float64) if weight is None else weight[::step].double()
@@ -120,7 +135,7 @@ def _baseline(
 
 def _of(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     counted = weight > 0
-    if not bool(counted.any()):  # a position without any label: start where all-equal placeholders would
+    if not bool(counted.any()):  # none among the rows looked at: start where all-equal placeholders would
         counted, weight = torch.ones_like(counted), torch.ones_like(weight)
     return likelihood.baseline(y[counted], weight[counted])
 
@@ -138,13 +153,16 @@ def _output_shape(module: nn.Module, in_shape: tuple[int, ...]) -> tuple[int, ..
     module.eval()
     try:
         out = module(torch.zeros(2, *in_shape, dtype=kind))
-    except (RuntimeError, ValueError, IndexError, TypeError) as error:
-        raise SpecError(
-            f"network {type(module).__name__} cannot take rows of shape {in_shape}: {str(error).partition(chr(10))[0]}"
-        ) from error
+    except (RuntimeError, ValueError, IndexError, TypeError, AssertionError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise SpecError(f"network {type(module).__name__} cannot take rows of shape {in_shape}: {reason}") from error
     finally:
         module.train(training)
     if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != 2:
         found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        raise SpecError(f"network must give a tensor with one entry a row; for 2 rows it gave {found}.")
+        raise SpecError(f"network must give a tensor with one entry for each row; for 2 rows it gave {found}.")
     return tuple(out.shape[1:])
+
+
+def _numbers(shape: tuple[int, ...]) -> str:
+    return f"{shape[0]} number{'s' * (shape[0] != 1)}" if len(shape) == 1 else f"numbers of shape {shape}"

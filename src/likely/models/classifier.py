@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils import check_array
-from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
+from torch.nn.functional import logsigmoid
 
-from ..core.errors import DataError, ModelFileError, SpecError
+from ..core.errors import DataError, SpecError
 from ..core.spec import as_spec
+from ..core.validation import as_weights
 from ..likelihoods import Bernoulli, Categorical, Likelihood, Target
 from ..networks import Linear
 from ..priors import Flat
-from .supervised import Supervised
+from .labels import as_column, encode_labels, read_labels, restore_classes, shown, state_of_classes
+from .supervised import Supervised, as_array, rows_of
 
 __all__ = ["Classifier"]
 
@@ -61,105 +60,91 @@ class Classifier(ClassifierMixin, Supervised):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row (and position)."""
-        return self.classes_[self._probabilities(X).argmax(-1)]
+        index = self._probabilities(X).argmax(-1)
+        return self.classes_[index]
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class: (n, *positions, classes), in the order of `classes_`."""
         return self._probabilities(X)
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithm of `predict_proba`."""
-        with np.errstate(divide="ignore"):
-            return np.log(self._probabilities(X))
+        """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
+        distribution: Any = self.predict_dist(X)
+        logits = distribution.logits
+        if isinstance(distribution, torch.distributions.Bernoulli):
+            logits = torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
+        return as_array(logits)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
+        predicted = self.predict(X)
+        labels, missing = self._labels(y, len(predicted), reset=False)
+        weight = as_weights(sample_weight, torch.empty(len(predicted)))
+        counts = np.ones(len(labels)) if weight is None else weight.numpy()
+        share = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing
+        if not share.any():
+            raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
+        return float(np.average(predicted == labels, weights=share))
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        distribution = self.predict_dist(X)
+        distribution: Any = self.predict_dist(X)
         probs = distribution.probs
         if isinstance(distribution, torch.distributions.Bernoulli):
             probs = torch.stack([1 - probs, probs], -1)
-        return probs.numpy()
+        return as_array(probs)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, str) and self.likelihood == "auto":
-            return Bernoulli() if len(self.classes_) == 2 else Categorical()
+            return Bernoulli() if len(self.classes_) == 2 else Categorical(len(self.classes_))
         likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
         if not likelihood.labels:
             raise SpecError(f"likelihood={likelihood!r} describes numbers, not classes; use Regressor.")
+        if likelihood.get_params(deep=False).get("classes", 0) is None:
+            return likelihood.replace(classes=len(self.classes_))
         return likelihood
 
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
-        if isinstance(likelihood, Bernoulli) and len(self.classes_) > 2:
-            raise DataError(f"y has {len(self.classes_)} classes; Bernoulli needs two. Use Categorical() or Ordinal().")
         return Target(classes=len(self.classes_))
 
     def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
-        labels, missing = _labels(y, type(self).__name__, self.missing_label)
-        if len(labels) != rows:
-            raise DataError(f"y has {len(labels)} rows, but X has {rows}; inconsistent numbers of samples.")
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            warnings.warn(
-                "A column-vector y was passed when a 1d array was expected; it is read as one label a row.",
-                DataConversionWarning,
-                stacklevel=4,
-            )
-            labels, missing = labels[:, 0], missing[:, 0]
+        labels, missing = self._labels(y, rows, reset=reset)
         if reset:
             self.classes_ = np.unique(labels[~missing])
             if len(self.classes_) < 2:
-                found = f"only one class ({self.classes_[0]!r})" if len(self.classes_) else "no label at all"
+                found = f"only one class ({shown(self.classes_)})" if len(self.classes_) else "no label at all"
                 raise DataError(f"y has {found}; a classifier needs at least two classes.")
-        elif tuple(labels.shape[1:]) != self.positions_:
-            raise DataError(f"y has shape {labels.shape}; the model was fitted on labels (n, {self.positions_}).")
-        index = np.searchsorted(self.classes_, np.where(missing, self.classes_[0], labels))
-        index = np.minimum(index, len(self.classes_) - 1)
-        unknown = (self.classes_[index] != labels) & ~missing
-        if unknown.any():
-            raise DataError(f"y has a class {labels[unknown][0]!r} that was not seen in fit; known: {list(self.classes_)}.")
-        codes = torch.from_numpy(index.astype(np.float64))
-        codes[torch.from_numpy(missing)] = torch.nan
-        return codes
+            self._check_classes(self._likelihood())
+        return torch.from_numpy(encode_labels(labels, missing, self.classes_))
+
+    def _labels(self, y: Any, rows: int, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        if self.missing_label is not None and not isinstance(self.missing_label, int | np.integer):
+            raise SpecError(f"missing_label={self.missing_label!r} must be a whole number, such as −1, or None.")
+        classes = None if reset else self.classes_
+        name = type(self).__name__
+        found = read_labels(y, name, rows=rows, missing_label=self.missing_label, classes=classes)
+        labels, missing = as_column(*found) if reset or self.positions_ == () else found
+        if not reset and labels.shape[1:] != self.positions_:
+            raise DataError(f"y has shape {labels.shape}; the model was fitted on labels {rows_of(self.positions_)}.")
+        return labels, missing
+
+    def _check_classes(self, likelihood: Likelihood) -> None:
+        """A likelihood may know how many classes it describes."""
+        count = len(self.classes_)
+        known = likelihood.known_target()
+        fits = bool(likelihood.support.check(torch.arange(count)).all())
+        if not fits or (known is not None and known.classes not in (None, count)):
+            raise DataError(
+                f"y has {count} classes ({shown(self.classes_)}), which likelihood={likelihood!r} does not describe; "
+                'likelihood="auto" takes as many as there are.'
+            )
 
     def _decode(self, y: Tensor) -> np.ndarray:
-        return self.classes_[y.long().numpy()]
+        return self.classes_[as_array(y.long())]
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         learned, tensors = super()._state()
-        kind = self.classes_.dtype.kind
-        return learned | {"classes": self.classes_.tolist(), "classes_kind": "O" if kind == "O" else kind}, tensors
+        return learned | state_of_classes(self.classes_), tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        kind = learned["classes_kind"]
-        if kind not in ("O", "U", "i", "u", "f", "b"):
-            raise ModelFileError(f"The file has classes of an unknown kind {kind!r}.")
-        classes = np.array(learned["classes"], dtype=object if kind == "O" else None)
-        self.classes_ = classes if kind in ("O", classes.dtype.kind) else classes.astype(kind)
+        self.classes_ = restore_classes(learned)
         super()._restore(learned, tensors)
-
-
-def _labels(y: Any, owner: str, missing_label: int | None) -> tuple[np.ndarray, np.ndarray]:
-    """Labels as an array, and which of them are missing."""
-    if y is None:
-        raise DataError(f"{owner} requires y to be passed, but the target y is None.")
-    if isinstance(y, Tensor):
-        y = y.detach().cpu().numpy()
-    labels = check_array(
-        y, dtype=None, ensure_2d=False, allow_nd=True, ensure_all_finite=False, ensure_min_samples=0, input_name="y"
-    )
-    if labels.ndim == 0:
-        raise DataError("y is a single value; it must have one label for each row.")
-    if labels.dtype.kind == "f":
-        missing = np.isnan(labels)
-        if np.isinf(labels).any():
-            raise DataError(f"y contains infinity at row {int(np.argwhere(np.isinf(labels))[0][0])}; labels are finite.")
-    elif labels.dtype.kind == "O":
-        missing = np.frompyfunc(lambda v: v is None or v != v, 1, 1)(labels).astype(bool)
-    else:
-        missing = np.zeros(labels.shape, bool)
-    if labels.dtype.kind in "iuf" and missing_label is not None:
-        others = np.unique(labels[~missing & (labels != missing_label)])
-        if len(others) >= 2 and others[0] >= 0 and (others == np.floor(others)).all():
-            missing |= labels == missing_label
-    present = labels[~missing]
-    if present.size:
-        check_classification_targets(present)
-    return labels, missing

@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array
 from torch import Tensor
 
 from ..core.errors import DataError, SpecError
 from ..core.spec import as_spec
+from ..core.validation import as_weights
 from ..likelihoods import Likelihood, Normal
+from ..likelihoods.joint import point
+from ..likelihoods.quantiles import quantile
 from ..networks import Linear
 from ..priors import Flat
-from .supervised import Supervised
+from .supervised import Supervised, as_array, rows_of
 
 __all__ = ["Regressor"]
 
@@ -54,7 +58,33 @@ class Regressor(RegressorMixin, Supervised):
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of p(y | x, data), shaped like y."""
-        return self.predict_dist(X).mean.numpy()
+        return as_array(point(self.predict_dist(X)).double())
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+        distribution = self.predict_dist(X)
+        tail = (1 - level) / 2
+        return as_array(quantile(distribution, tail)), as_array(quantile(distribution, 1 - tail))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""
+        predicted = self.predict(X)
+        targets = self._targets(y, len(predicted), reset=False).numpy().reshape(len(predicted), -1)
+        predicted = predicted.reshape(targets.shape)
+        weight = as_weights(sample_weight, torch.empty(len(predicted)))
+        counts = np.ones(len(predicted)) if weight is None else weight.numpy()
+        if not np.isnan(targets).any():
+            return float(r2_score(targets, predicted, sample_weight=counts))
+        found = []
+        for target, mean in zip(targets.T, predicted.T, strict=True):
+            seen = ~np.isnan(target) & (counts > 0)
+            if seen.any():
+                found.append(r2_score(target[seen], mean[seen], sample_weight=counts[seen]))
+        if not found:
+            raise DataError("y has no target to score: every one is missing, or has no sample_weight.")
+        return float(np.mean(found))
 
     def _likelihood(self) -> Likelihood:
         likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
@@ -67,20 +97,40 @@ class Regressor(RegressorMixin, Supervised):
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if isinstance(y, Tensor):
             y = y.detach().cpu().numpy()
-        array = check_array(
-            y, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite="allow-nan", input_name="y"
-        )
+        array = _numbers(y)
         if array.ndim == 0 or len(array) != rows:
-            found = len(array) if array.ndim else "a single value"
-            raise DataError(f"y has {found} rows, but X has {rows}; inconsistent numbers of samples.")
-        event = self._likelihood().event_dim
-        if array.ndim < 1 + event:
-            raise DataError(f"y has shape {array.shape}; {self.likelihood!r} needs a vector for each row: (n, d).")
-        if not reset and tuple(array.shape[1 : array.ndim - event]) != self.positions_:
-            raise DataError(f"y has shape {array.shape}; the model was fitted on targets (n, {self.positions_}).")
+            found = f"{len(array)} rows" if array.ndim else "a single value"
+            raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+        likelihood = self._likelihood()
+        if array.ndim < 1 + likelihood.event_dim:
+            raise DataError(f"y has shape {array.shape}; {likelihood!r} needs a vector for each row: (n, d).")
+        if not reset and array.shape[1:] != (*self.positions_, *self.target_.shape):
+            fitted = rows_of((*self.positions_, *self.target_.shape))
+            raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
         return torch.from_numpy(array)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _numbers(y: Any) -> np.ndarray:
+    """y as float64; NaN is allowed, and infinity is left to the likelihood, which knows what it needs."""
+    if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
+        raise DataError("y has dates; give numbers instead, such as days since a first date.")
+    try:
+        return check_array(
+            y, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False, ensure_min_samples=0,
+            input_name="y",
+        )  # fmt: skip
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        if "could not convert string" in reason:
+            text = reason.partition(": ")[2]
+            raise DataError(
+                f"y has text ({text}) where a regressor needs numbers; for labels use Classifier."
+            ) from error
+        if "inhomogeneous" in reason or "sequence" in reason:
+            raise DataError("y has entries of different lengths; give one number, or as many, for each row.") from error
+        raise DataError(f"y: {reason}.") from error

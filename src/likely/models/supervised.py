@@ -1,6 +1,6 @@
 """Supervised models: four values make one.
 
-    p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
+p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from ..core import distributed
-from ..core.errors import DataError, SpecError
+from ..core.errors import DataError, TrainingError
 from ..core.estimator import Estimator
 from ..core.random import isolated, seed_of
 from ..core.spec import as_spec
@@ -23,12 +23,11 @@ from ..core.validation import as_rows, as_weights, device_of
 from ..inference import Inference, Posterior, Problem, automatic
 from ..inference.dataset import Dataset
 from ..likelihoods import Likelihood, Target
-from ..likelihoods.quantiles import quantile
 from ..networks import as_network
 from ..priors import Prior
 from .build import Plan, baseline, plan
 
-__all__ = ["Supervised"]
+__all__ = ["Supervised", "as_array", "rows_of"]
 
 
 class Supervised(Estimator):
@@ -64,7 +63,7 @@ class Supervised(Estimator):
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
         self.in_shape_ = tuple(x.shape[1:])
         data = self._dataset(likelihood, x, targets, as_weights(sample_weight, x), torch.float64)
-        self.target_ = self._target(likelihood, targets[torch.isfinite(targets.reshape(len(targets), -1)).all(1)])
+        self.target_ = self._target(likelihood, targets)
         self.plan_ = plan(network, likelihood, self.target_, self.in_shape_, self.positions_)
         offset, unit = baseline(likelihood, data.y, data.weight, self.positions_, bool(self.plan_.positions))
         problem = Problem(
@@ -83,7 +82,8 @@ class Supervised(Estimator):
             data=_placed(data, inference.dtype, device),
             encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
         )
-        self.posterior_ = inference.fit(problem)
+        _check_unit(unit, inference.dtype)
+        self.posterior_ = _solved(inference, problem)
         return self
 
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
@@ -115,47 +115,38 @@ class Supervised(Estimator):
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions)."""
-        check_is_fitted(self)
-        x = as_rows(self, X, reset=False)
-        self._check_shape(x)
-        return self.posterior_.predictive(self._likelihood(), x)
-
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
-        """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
-        if not 0 < level < 1:
-            raise DataError(f"level must lie strictly between 0 and 1; found {level!r}.")
-        if not self._likelihood().numeric:
-            raise SpecError(f"{self._likelihood()!r} has classes, which have no interval; use predict_proba.")
-        distribution = self.predict_dist(X)
-        tail = (1 - level) / 2
-        return quantile(distribution, tail).numpy(), quantile(distribution, 1 - tail).numpy()
+        return self.posterior_.predictive(self._likelihood(), self._rows(X))
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""
-        check_is_fitted(self)
+        x = self._rows(X)
         likelihood = self._likelihood()
-        x = as_rows(self, X, reset=False)
-        self._check_shape(x)
         targets = self._targets(y, len(x), reset=False)
         likelihood.check(targets)
         data = self._dataset(likelihood, x, targets, None, self.posterior_.dtype)
-        each = self.posterior_.predictive(likelihood, x).log_prob(data.y.to(self.posterior_.dtype))
+        each = self.posterior_.predictive(likelihood, x).log_prob(data.y.to(x.device, self.posterior_.dtype))
         if data.weight is not None:
-            each = torch.where(data.weight > 0, each, 0.0)
-        return each.reshape(len(x), -1).sum(1).numpy()
+            each = torch.where(data.weight.to(x.device) > 0, each, 0.0)
+        return as_array(each.reshape(len(x), -1).sum(1))
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions)."""
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise DataError(f"n={n!r} must be a whole number of draws, 1 or more.")
         distribution = self.predict_dist(X)
         with isolated(seed_of(self.random_state if random_state is None else random_state)):
-            return self._decode(distribution.sample((n,)))
+            return self._decode(distribution.sample((int(n),)))
 
     def _decode(self, y: Tensor) -> np.ndarray:
-        return y.numpy()
+        return as_array(y)
 
-    def _check_shape(self, x: Tensor) -> None:
+    def _rows(self, X: Any) -> Tensor:
+        """Rows to ask about, where the posterior is."""
+        check_is_fitted(self)
+        x = as_rows(self, X, reset=False)
         if tuple(x.shape[1:]) != self.in_shape_:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
+        return x.to(next((p.device for p in self.posterior_.parameters.values()), x.device))
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -190,8 +181,46 @@ class Supervised(Estimator):
         self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
 
 
+def as_array(values: Tensor) -> np.ndarray:
+    """A tensor of any device as a numpy array."""
+    return values.cpu().numpy()
+
+
+def rows_of(shape: tuple[int, ...]) -> str:
+    """How an array with one entry of this shape a row is written.
+
+    >>> rows_of(()), rows_of((3, 4))
+    ('(n,)', '(n, 3, 4)')
+    """
+    return f"(n, {', '.join(map(str, shape))})" if shape else "(n,)"
+
+
+def _solved(inference: Inference, problem: Problem) -> Posterior:
+    """The posterior; numbers beyond what the machine can hold are an error and never a model."""
+    advice = "Such data have numbers that are too large, or far too different in size: standardise X and y first."
+    try:
+        posterior = inference.fit(problem)
+    except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
+        reason = str(error).partition("\n")[0]
+        raise TrainingError(f"{inference!r} cannot solve for the parameters ({reason}). {advice}") from error
+    for name, value in posterior.parameters.items():
+        if not bool(torch.isfinite(value).all()):
+            raise TrainingError(f"{inference!r} found parameters that are not finite ({name}). {advice}")
+    return posterior
+
+
+def _check_unit(unit: Tensor | None, dtype: torch.dtype) -> None:
+    """Targets far beyond the range of the fit's numbers would end as 0 or infinity."""
+    if unit is None:
+        return
+    range_ = torch.finfo(dtype)
+    for size in (float(unit.min()), float(unit.max())):
+        if not range_.tiny < size < range_.max:
+            kind = str(dtype).removeprefix("torch.")
+            raise DataError(f"y varies by about {size:.1g}, beyond what {kind} training can hold; rescale y first.")
+
+
 def _placed(data: Dataset, dtype: torch.dtype, device: torch.device) -> Dataset:
     """On the device of the fit; y and weights, which are small, in its dtype."""
     weight = None if data.weight is None else data.weight.to(device, dtype)
     return Dataset(data.x.to(device), data.y.to(device, dtype), weight, dtype, data.positions)
-

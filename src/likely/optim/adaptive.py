@@ -36,6 +36,9 @@ class AdaGrad(Optimizer):
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return build_fused(torch.optim.Adagrad, parameters, lr=self.lr, eps=self.eps)
 
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return super().reach(optimizer, parameter) / (optimizer.state[parameter]["sum"].sqrt() + self.eps)
+
 
 class RMSprop(Optimizer):
     """ν ← αν + (1 − α)g², θ ← θ − ηg/(√ν + ε), with α the `decay`: AdaGrad that forgets.
@@ -55,6 +58,9 @@ class RMSprop(Optimizer):
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return torch.optim.RMSprop(list(parameters), lr=self.lr, alpha=self.decay, eps=self.eps, foreach=True)
+
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return super().reach(optimizer, parameter) / (optimizer.state[parameter]["square_avg"].sqrt() + self.eps)
 
 
 class Adam(Optimizer):
@@ -80,6 +86,9 @@ class Adam(Optimizer):
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return build_fused(torch.optim.Adam, parameters, lr=self.lr, betas=self.betas, eps=self.eps)
 
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)
+
 
 class AdamW(Optimizer):
     """Adam with weight decay apart from the gradient: θ ← θ − ηλθ first, with λ the `weight_decay`.
@@ -102,6 +111,15 @@ class AdamW(Optimizer):
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         options = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
         return build_fused(torch.optim.AdamW, parameters, lr=self.lr, **options)
+
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)
+
+
+def _corrected_root(spec: Adam | AdamW, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor:
+    """√ν̂."""
+    state = optimizer.state[parameter]
+    return (state["exp_avg_sq"] / (1 - spec.betas[1] ** float(state["step"]))).sqrt()
 
 
 def _require_betas(spec: Adam | AdamW) -> None:

@@ -31,6 +31,20 @@ class Optimizer(Spec, axis="optimizer"):
         """A new optimiser of these parameters, with no memory of earlier steps."""
         raise NotImplementedError(f"{type(self).__name__} must build its optimiser")
 
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        """How far a lasting unit gradient moves each number in one step: by what a proximal step shrinks it.
+
+        θ is at rest under g + λ·sign(θ) = 0 only if the soft threshold λ·reach undoes the step −reach·g.
+        """
+        return _rate(optimizer, parameter)
+
+
+def _rate(optimizer: torch.optim.Optimizer, parameter: Tensor) -> float:
+    for group in optimizer.param_groups:
+        if any(own is parameter for own in group["params"]):
+            return float(group["lr"])
+    raise KeyError("the optimiser does not hold this parameter")
+
 
 def is_number(value: Any) -> bool:
     """A finite real number."""

@@ -44,5 +44,6 @@ class LBFGS(Optimizer):
             max_iter=self.iterations,
             history_size=self.history,
             tolerance_grad=self.tol,
+            tolerance_change=1e-14,  # the gradient decides when to end, not a short step
             line_search_fn="strong_wolfe",
         )

@@ -45,6 +45,9 @@ class SGD(Optimizer):
         options = {"momentum": self.momentum, "nesterov": self.nesterov, "weight_decay": self.weight_decay}
         return build_fused(torch.optim.SGD, parameters, lr=self.lr, **options)
 
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return _with_momentum(super().reach(optimizer, parameter), self.momentum)
+
 
 class HeavyBall(Optimizer):
     """Polyak's momentum, θₜ₊₁ = θₜ − ηg(θₜ) + β(θₜ − θₜ₋₁): the step goes on as a rolling ball does.
@@ -62,6 +65,9 @@ class HeavyBall(Optimizer):
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return build_fused(torch.optim.SGD, parameters, lr=self.lr, momentum=self.momentum)
+
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return _with_momentum(super().reach(optimizer, parameter), self.momentum)
 
 
 class Nesterov(Optimizer):
@@ -82,3 +88,11 @@ class Nesterov(Optimizer):
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return build_fused(torch.optim.SGD, parameters, lr=self.lr, momentum=self.momentum, nesterov=True)
+
+    def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
+        return _with_momentum(super().reach(optimizer, parameter), self.momentum)
+
+
+def _with_momentum(rate: Tensor | float, momentum: float) -> Tensor | float:
+    """A constant gradient is added up to g / (1 − β)."""
+    return rate / (1 - momentum)

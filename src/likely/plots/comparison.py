@@ -10,7 +10,7 @@ import numpy as np
 from ..evaluate.comparison import Leaderboard
 from ..evaluate.decomposition import BiasVariance
 from ..evaluate.result import plus_minus
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, side_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +38,12 @@ def leaderboard(board: Leaderboard, *, title: str | None = None, ax: Axes | None
         elif np.isfinite(entry.score):
             error = entry.standard_error if np.isfinite(entry.standard_error) else 0.0
             ax.errorbar(entry.score, place, xerr=error, fmt="o", color=colour, markersize=6, linewidth=1.8)
-        ax.text(1.02, place, note, transform=right, va="center", color=colour, fontsize=9)
-    ax.text(1.02, -0.75, "to the best", transform=right, va="center", color=MUTED, fontsize=8.5)
+        ax.text(1.02, place, note.replace("-", "−"), transform=right, va="center", color=colour, fontsize=9)
     finish(
         ax,
         title=title or _leader(board),
-        x="cross-validated log score, nats a row ± standard error (right is better)",
+        note="at the right: paired difference to the best ± standard error",
+        x="cross-validated log score in nats a row, ± standard error",
         y="",
         grid="x",
     )
@@ -66,35 +66,36 @@ def bias_variance(
     >>> measured = {"error_standard_error": 0.05, "repeats": 50}
     >>> line = BiasVariance(bias_squared=0.5, variance=0.1, noise=1.0, error=1.6, **measured)
     >>> cubic = BiasVariance(bias_squared=0.0, variance=0.2, noise=1.0, error=1.2, **measured)
-    >>> bias_variance({1: line, 3: cubic}, x_label="degree").get_title(loc="left")
-    'Least error at degree 3: 1.2, of which noise is 1'
+    >>> bias_variance({1: line, 3: cubic}, x_label="degree").get_xlabel()
+    'degree'
     """
     named = {"": results} if isinstance(results, BiasVariance) else dict(results)
     answers = list(named.values())
-    ax = axes_of(ax, max(3.6, 2.4 + 0.62 * len(answers)), 4.0)
+    ax = axes_of(ax, max(4.0, 2.4 + 0.62 * len(answers)), 4.0)
     bottom = np.zeros(len(answers))
     places = np.arange(len(answers))
     last = len(answers) - 1
+    names: dict[str, tuple[float, str]] = {}
     parts = [("noise", "noise", "#C9C9C9"), ("bias_squared", "bias²", ACCENT), ("variance", "variance", MAIN)]
     for attribute, name, colour in parts:
         height = np.array([max(0.0, getattr(answer, attribute)) for answer in answers])
         ax.bar(places, height, bottom=bottom, width=0.68, color=colour, label=name, linewidth=0)
-        ax.annotate(
-            name,
-            (last + 0.34, bottom[last] + height[last] / 2),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            color=MUTED if attribute == "noise" else colour,
-            fontsize=9,
-        )
+        names[name] = (float(bottom[-1] + height[-1] / 2), MUTED if attribute == "noise" else colour)
         bottom = bottom + height
     error = np.array([answer.error for answer in answers])
     spread = 2 * np.array([answer.error_standard_error for answer in answers])
     ax.errorbar(places, error, spread, fmt="o", color=INK, markersize=4.5, linewidth=1.4, label="measured")
-    finish(ax, title=title or _least(named, x_label), x=x_label if len(named) > 1 else "", y="squared error", grid="y")
+    finish(
+        ax,
+        title=title or _least(named, x_label),
+        note="dots: measured on new targets ± 2 standard errors",
+        x=x_label if len(named) > 1 else "",
+        y="squared error",
+        grid="y",
+    )
     ax.set_xticks(places, [str(name) for name in named], color=INK)
-    ax.set_xlim(-0.6, last + 1.0)
+    ax.set_xlim(-0.5, last + 0.5)
+    side_labels(ax, last + 0.34, names)
     return ax
 
 

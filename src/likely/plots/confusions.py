@@ -22,8 +22,8 @@ def confusion(
 ) -> Axes:
     """What `evaluate.confusion_matrix` found, with counts in the cells.
 
-    >>> confusion([[8, 2], [0, 10]], ["cat", "dog"]).get_title(loc="left")
-    '90 % are right; most often mistaken: cat for dog (2)'
+    >>> confusion([[8, 0], [0, 10]], ["cat", "dog"]).get_title(loc="left")
+    '100% are right'
     """
     counts = as_array(matrix)
     if counts.ndim != 2 or counts.shape[0] != counts.shape[1]:
@@ -32,8 +32,8 @@ def confusion(
     if len(names) != len(counts):
         raise DataError(f"labels must name each of the {len(counts)} classes; found {len(names)}.")
     share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    side = 1.9 + 0.42 * max(len(counts), 4)
-    ax = axes_of(ax, side + 0.4, side)
+    side = 2.1 + 0.42 * max(len(counts), 4)
+    ax = axes_of(ax, side + 0.5 + 0.09 * max(map(len, names)), side)
     ax.imshow(share, cmap="Blues", vmin=0, vmax=1.15)  # the darkest end of the map would swallow the text
     if len(counts) <= 15:
         for row, column in np.ndindex(*counts.shape):
@@ -41,7 +41,9 @@ def confusion(
             zero = counts[row, column] == 0
             colour = "white" if dark else "#BDBDBD" if zero else INK
             ax.text(column, row, f"{counts[row, column]:g}", ha="center", va="center", color=colour, fontsize=9)
-    finish(ax, title=title or _finding(counts, names), x="predicted class", y="actual class", grid=None)
+    finding = f"{percent(np.trace(counts) / max(counts.sum(), 1))} are right"
+    note = _worst(counts, names)
+    finish(ax, title=title or finding, note=note, x="predicted class", y="actual class", grid=None)
     wide = max(map(len, names)) > 4
     ax.set_xticks(range(len(names)), names, rotation=40 if wide else 0, ha="right" if wide else "center")
     ax.set_yticks(range(len(names)), names)
@@ -52,10 +54,9 @@ def confusion(
     return ax
 
 
-def _finding(counts: np.ndarray, names: list[str]) -> str:
-    right = f"{percent(np.trace(counts) / max(counts.sum(), 1))} are right"
+def _worst(counts: np.ndarray, names: list[str]) -> str:
     wrong = counts - np.diag(np.diag(counts))
     if not wrong.any():
-        return right
+        return ""
     row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
-    return f"{right}; most often mistaken: {names[row]} for {names[column]} ({wrong[row, column]:g})"
+    return f"most often mistaken: {names[row]} for {names[column]} ({wrong[row, column]:g})"

@@ -23,7 +23,7 @@ def calibration(result: Reliability | PIT, *, bins: int = 20, title: str | None 
 
     >>> result = Reliability(np.array([0.3, 0.7]), np.array([0.3, 0.7]), np.array([0.1, 0.1]), np.array([20, 20]), 0.0)
     >>> calibration(result).get_title(loc="left")
-    'Confidence matches what happens\\nexpected calibration error 0.000'
+    'Confidence matches what happens'
     """
     if isinstance(result, Reliability):
         return _reliability(result, title, ax)
@@ -35,9 +35,9 @@ def calibration(result: Reliability | PIT, *, bins: int = 20, title: str | None 
 def coverage(result: Coverage, *, title: str | None = None, ax: Axes | None = None) -> Axes:
     """Measured against promised coverage; grey is where right intervals fall 95 times in 100.
 
-    >>> levels, covered, error = np.array([0.5, 0.9]), np.array([0.4, 0.91]), np.array([0.02, 0.01])
-    >>> coverage(Coverage(levels, covered, error, width=np.array([1.0, 2.0]), count=900)).get_title(loc="left")
-    '90 % intervals cover 91 %; those of 50 % miss their promise'
+    >>> result = Coverage(np.array([0.9]), np.array([0.91]), np.array([0.01]), width=np.array([2.0]), count=900)
+    >>> coverage(result).get_title(loc="left")
+    '90% intervals cover 91%'
     """
     ax = axes_of(ax, 4.8, 4.4)
     grid = np.linspace(0, 1, 101)
@@ -60,9 +60,9 @@ def coverage(result: Coverage, *, title: str | None = None, ax: Axes | None = No
             color=ACCENT if wrong else INK,
         )
     ax.set(xlim=(0, 1.03), ylim=(0, 1.03), aspect="equal")
-    return _in_percent(
-        finish(ax, title=title or _coverage_finding(result, off), x="promised coverage", y="measured coverage")
-    )
+    finding = title or _coverage_finding(result, off)
+    note = f"{result.count} targets; grey: ± 2 standard errors of right intervals"
+    return _in_percent(finish(ax, title=finding, note=note, x="promised coverage", y="measured coverage"))
 
 
 def _reliability(result: Reliability, title: str | None, ax: Axes | None) -> Axes:
@@ -70,14 +70,13 @@ def _reliability(result: Reliability, title: str | None, ax: Axes | None) -> Axe
     ax.plot([0, 1], [0, 1], color=MUTED, linewidth=0.9, linestyle=(0, (4, 3)), label="calibrated")
     ax.vlines(
         result.confidence,
-        result.confidence - 2 * result.standard_error,
-        result.confidence + 2 * result.standard_error,
+        np.maximum(result.confidence - 2 * result.standard_error, 0),
+        np.minimum(result.confidence + 2 * result.standard_error, 1),
         color=FAINT,
         linewidth=7,
         label="expected",
     )
     off = np.abs(result.frequency - result.confidence) > 2 * result.standard_error
-    ax.plot(result.confidence, result.frequency, color=MAIN, linewidth=1.2)
     for group, colour, name in ((~off, MAIN, "bins"), (off, ACCENT, "bins that are off")):
         ax.plot(result.confidence[group], result.frequency[group], "o", color=colour, markersize=6, label=name)
     excess = float((result.count * (result.confidence - result.frequency)).sum() / result.count.sum())
@@ -89,14 +88,16 @@ def _reliability(result: Reliability, title: str | None, ax: Axes | None) -> Axe
     else:
         finding = "Confidence matches what happens"
     ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
-    counts = ax.inset_axes((0, -0.36, 1, 0.16), sharex=ax)
+    error = f"expected calibration error {result.expected_calibration_error:.3f}"
+    counts = ax.inset_axes((0, -0.24, 1, 0.16), sharex=ax)
     counts.bar(result.confidence, result.count, width=0.035, color=MUTED, alpha=0.6)
     finish(counts, title="", x="confidence", y="rows", grid="y")
     finish(
         ax,
-        title=title or f"{finding}\nexpected calibration error {result.expected_calibration_error:.3f}",
+        title=title or finding,
+        note=f"{error}; grey: ± 2 standard errors if calibrated",
         x="",
-        y="how often it was right",
+        y="how often it came true",
     )
     ax.tick_params(labelbottom=False)
     return ax
@@ -112,18 +113,14 @@ def _pit(result: PIT, bins: int, title: str | None, ax: Axes | None) -> Axes:
     ax.bar(edges[:-1], height, width=np.diff(edges) * 0.94, align="edge", color=colours, alpha=0.85)
     ax.axhspan(low, high, color=MUTED, alpha=0.18, linewidth=0, label="expected")
     ax.axhline(1, color=INK, linewidth=0.9, linestyle=(0, (4, 3)))
-    ax.annotate(
-        "if right, 95 % of bars end in the grey",
-        (0.99, high),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="right",
-        color=MUTED,
-        fontsize=8.5,
-    )
-    ax.set(xlim=(0, 1), ylim=(0, max(1.35 * high, 1.1 * float(height.max()))))
+    ax.set(xlim=(0, 1), ylim=(0, max(1.2 * high, 1.05 * float(height.max()))))
     return finish(
-        ax, title=title or _pit_finding(result), x="F(y | x): where y fell in its forecast", y="density", grid="y"
+        ax,
+        title=title or _pit_finding(result),
+        note="grey: where 95% of bars end if forecasts are right",
+        x="F(y | x): where y fell in its forecast",
+        y="density",
+        grid="y",
     )
 
 
@@ -156,6 +153,6 @@ def _in_percent(ax: Axes) -> Axes:
     from matplotlib.ticker import PercentFormatter
 
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
+        axis.set_major_formatter(PercentFormatter(1.0))
         axis.set_ticks([0, 0.25, 0.5, 0.75, 1])
     return ax

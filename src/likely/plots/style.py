@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "BAND", "FAINT", "GREEN", "INK", "MAIN", "MUTED", "axes_of", "finish", "percent"]
+__all__ = ["ACCENT", "BAND", "FAINT", "INK", "MAIN", "MUTED", "axes_of", "finish", "percent", "side_labels"]
 
 MAIN = "#0072B2"
 """What the picture is about."""
 ACCENT = "#D55E00"
 """What needs attention."""
-GREEN = "#009E73"
 INK = "#262626"
 MUTED = "#6E6E6E"
 FAINT = "#E3E3E3"
@@ -26,15 +26,31 @@ def axes_of(ax: Axes | None, width: float = 5.6, height: float = 4.0) -> Axes:
         return ax
     from matplotlib import pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    figure, ax = plt.subplots(figsize=(width, height))
+    figure.set_layout_engine("constrained", w_pad=0.1, h_pad=0.1)
+    return ax
 
 
-def finish(ax: Axes, *, title: str, x: str, y: str, grid: str | None = "both") -> Axes:
-    """Axis labels, the title at the left, light grid lines behind the data, and no frame."""
-    ax.set_title(title, loc="left", fontsize=11, color=INK, pad=10)
+def finish(ax: Axes, *, title: str, x: str, y: str, note: str = "", grid: str | None = "both") -> Axes:
+    """Axis labels, the title at the left with a note below it, light grid lines behind the data, and no frame."""
+    room = ax.get_window_extent().width / ax.figure.dpi * 13  # about 13 letters an inch
+    note = fill(note, int(1.2 * room))
+    lines = len(note.splitlines())
+    ax.set_title(fill(title, int(room)), loc="left", fontsize=11, color=INK, pad=8 + 13 * lines)
+    if note:
+        ax.annotate(
+            note,
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(0, 7),
+            textcoords="offset points",
+            va="bottom",
+            color=MUTED,
+            fontsize=9,
+        )
     ax.set_xlabel(x, fontsize=9.5, color=MUTED)
     ax.set_ylabel(y, fontsize=9.5, color=MUTED)
-    ax.tick_params(colors=MUTED, labelsize=8.5, length=0)
+    ax.tick_params(which="both", colors=MUTED, labelsize=8.5, length=0, pad=5)
     for side in ax.spines.values():
         side.set_visible(False)
     ax.set_axisbelow(True)
@@ -44,6 +60,27 @@ def finish(ax: Axes, *, title: str, x: str, y: str, grid: str | None = "both") -
 
 
 def percent(value: Any) -> str:
-    """A share as text: 0.9 is 90 %."""
+    """A share as text: 0.9 is 90%."""
     text = f"{100 * float(value):.1f}".removesuffix(".0")
-    return f"{text} %"
+    return f"{text}%"
+
+
+def side_labels(ax: Axes, x: float, labels: dict[str, tuple[float, str]]) -> None:
+    """Names beside the right end x of lines or bars, given as {name: (height, colour)}, moved apart where they meet."""
+    low, high = ax.get_ylim()
+    transform = ax.transData.transform  # a logarithmic axis has no constant gap in data units
+    point = ax.figure.dpi / 72
+    bottom = -float("inf")
+    for name, (height, colour) in sorted(labels.items(), key=lambda item: item[1][0]):
+        _, place = transform((x, min(max(height, low), high)))
+        lifted = max(place, bottom + 11 * point)
+        bottom = lifted
+        ax.annotate(
+            name,
+            (x, height),
+            xytext=(6, (lifted - place) / point),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontsize=9,
+        )

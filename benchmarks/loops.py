@@ -1,0 +1,107 @@
+"""The training loops that a user of PyTorch, skorch or Lightning would write, for the same network and steps."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+__all__ = ["lightning_fit", "network", "predict_module", "skorch_fit", "torch_fit"]
+
+
+def network(inputs: int, hidden: int, classes: int) -> nn.Sequential:
+    """One hidden layer of rectified units."""
+    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+
+
+def torch_fit(
+    x: np.ndarray,
+    y: np.ndarray,
+    hidden: int,
+    classes: int,
+    batch: int,
+    epochs: int,
+    *,
+    fused: bool = False,
+    seed: int = 0,
+) -> nn.Module:
+    """The loop by hand: batches by `index_select` from one shuffled order, Adam as it comes (or its fused kernel)."""
+    torch.manual_seed(seed)
+    rows, targets = torch.from_numpy(x), torch.from_numpy(y)
+    model = network(x.shape[1], hidden, classes)
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused or None)
+    loss_of = nn.CrossEntropyLoss()
+    for _ in range(epochs):
+        for index in torch.randperm(len(rows)).split(batch):
+            optimizer.zero_grad()
+            loss = loss_of(model(rows.index_select(0, index)), targets.index_select(0, index))
+            loss.backward()
+            optimizer.step()
+    return model
+
+
+def skorch_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch: int, epochs: int) -> nn.Module:
+    """skorch without a validation split and without printing."""
+    from skorch import NeuralNetClassifier
+
+    torch.manual_seed(0)
+    model = NeuralNetClassifier(
+        network(x.shape[1], hidden, classes),
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=1e-3,
+        batch_size=batch,
+        max_epochs=epochs,
+        train_split=None,
+        iterator_train__shuffle=True,
+        verbose=0,
+    )
+    return model.fit(x, y).module_
+
+
+def lightning_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch: int, epochs: int) -> nn.Module:
+    """Lightning over a DataLoader, with logging, checkpoints, summary and progress bar off."""
+    import lightning
+
+    class Module(lightning.LightningModule):
+        """The network, its loss and its optimiser."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network(x.shape[1], hidden, classes)
+
+        def training_step(self, batch: tuple[Tensor, Tensor], index: int) -> Tensor:
+            rows, targets = batch
+            return nn.functional.cross_entropy(self.network(rows), targets)
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.Adam(self.parameters(), lr=1e-3)
+
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.ERROR)
+    torch.manual_seed(0)
+    module = Module()
+    loader = DataLoader(TensorDataset(torch.from_numpy(x), torch.from_numpy(y)), batch_size=batch, shuffle=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        trainer = lightning.Trainer(
+            max_epochs=epochs,
+            accelerator="cpu",
+            logger=False,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+        )
+        trainer.fit(module, loader)
+    return module.network.eval()
+
+
+@torch.no_grad()
+def predict_module(module: nn.Module, x: np.ndarray) -> np.ndarray:
+    """The most probable classes."""
+    return module(torch.from_numpy(x)).argmax(1).numpy()

@@ -1,0 +1,153 @@
+"""Labels at the door: any labels become 0, 1, …, and a missing one does not count."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from torch import Tensor
+
+from ..core.errors import DataError, ModelFileError
+
+__all__ = ["as_column", "encode_labels", "read_labels", "restore_classes", "shown", "state_of_classes"]
+
+
+def read_labels(
+    y: Any, owner: str, *, rows: int, missing_label: int | None = None, classes: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Labels as an array (n, …), and which of them are missing: NaN, None, or `missing_label`.
+
+    `missing_label` counts as missing unless it is one of the `classes` seen in `fit`. In `fit` itself it does so only
+    beside at least two other labels that are whole numbers from 0, so that {−1, 1} are two classes, as scikit-learn's
+    users expect.
+    """
+    if y is None:
+        raise DataError(f"{owner} requires y to be passed, but the target y is None.")
+    if isinstance(y, Tensor):
+        y = y.detach().cpu().numpy()
+    labels = check_array(
+        y, dtype=None, ensure_2d=False, allow_nd=True, ensure_all_finite=False, ensure_min_samples=0, input_name="y"
+    )
+    if labels.ndim == 0 or len(labels) != rows:
+        found = f"{len(labels)} rows" if labels.ndim else "a single value"
+        raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+    if labels.dtype.kind == "f" and np.isinf(labels).any():
+        raise DataError(f"y contains infinity at row {int(np.argwhere(np.isinf(labels))[0][0])}; labels are finite.")
+    missing = _missing(labels)
+    if labels.dtype.kind in "iuf" and missing_label is not None:
+        if classes is None:
+            others = np.unique(labels[~missing & (labels != missing_label)])
+            marks = len(others) >= 2 and others[0] >= 0 and bool((others == np.floor(others)).all())
+        else:
+            marks = not _text(classes) and missing_label not in classes
+        if marks:
+            missing |= labels == missing_label
+    if not missing.all():
+        _check_kind(labels[~missing])
+    return labels, missing
+
+
+def as_column(labels: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels (n, 1) read as (n,), with scikit-learn's warning."""
+    if labels.ndim != 2 or labels.shape[1] != 1:
+        return labels, missing
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected; it is read as one label a row.",
+        DataConversionWarning,
+        stacklevel=5,
+    )
+    return labels[:, 0], missing[:, 0]
+
+
+def encode_labels(labels: np.ndarray, missing: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The position of each label in `classes`, as floats; NaN where it is missing."""
+    index = np.zeros(labels.shape, dtype=np.intp)
+    present = labels[~missing]
+    if _text(present) == _text(classes):
+        found = np.minimum(np.searchsorted(classes, present), len(classes) - 1)
+        unknown = classes[found] != present
+    else:  # "1" is not 1
+        found, unknown = np.zeros(len(present), dtype=np.intp), np.ones(len(present), dtype=bool)
+    if unknown.any():
+        row = np.argwhere(~missing)[unknown.argmax()][0]
+        raise DataError(
+            f"y has the class {shown(present[unknown][:1])} at row {row}, which was not seen in fit; "
+            f"known: {shown(classes)}."
+        )
+    index[~missing] = found
+    return np.where(missing, np.nan, index)
+
+
+def shown(labels: Iterable[Any], most: int = 10) -> str:
+    """Labels as a person wrote them, for messages.
+
+    >>> shown(np.array([0, 1]))
+    '0, 1'
+    """
+    values = [label.item() if isinstance(label, np.generic) else label for label in labels]
+    return ", ".join(map(repr, values[:most])) + (", …" if len(values) > most else "")
+
+
+def state_of_classes(classes: np.ndarray) -> dict[str, Any]:
+    """Classes as JSON, with their kind, so that they come back as they were."""
+    return {"classes": classes.tolist(), "classes_kind": classes.dtype.str if classes.dtype.kind != "O" else "O"}
+
+
+def restore_classes(learned: Mapping[str, Any]) -> np.ndarray:
+    """The inverse of `state_of_classes`."""
+    kind, values = learned["classes_kind"], learned["classes"]
+    if not isinstance(kind, str) or kind.lstrip("<>|=")[:1] not in ("O", "U", "i", "u", "f", "b"):
+        raise ModelFileError(f"The file has classes of an unknown kind {kind!r}.")
+    if not isinstance(values, list) or len(values) < 2:
+        raise ModelFileError("The file has fewer than two classes.")
+    return np.array(values, dtype=object if kind == "O" else np.dtype(kind))
+
+
+def _missing(labels: np.ndarray) -> np.ndarray:
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    if labels.dtype.kind == "O":
+        return np.frompyfunc(_is_missing, 1, 1)(labels).astype(bool)
+    return np.zeros(labels.shape, bool)
+
+
+def _is_missing(value: Any) -> bool:
+    """None, NaN, and the NA of pandas, which is neither equal nor unequal to itself."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return type(value).__name__ == "NAType"
+
+
+def _text(labels: np.ndarray) -> bool:
+    return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat[:1]))
+
+
+def _check_kind(labels: np.ndarray) -> None:
+    """Labels are text, whole numbers or booleans, all of one kind: what a model file can hold and `np.unique` sort."""
+    kind = labels.dtype.kind
+    if kind == "O":
+        kinds = {type(value) for value in labels}
+        names = ", ".join(sorted(found.__name__ for found in kinds))
+        if not all(issubclass(found, str | int | float | np.number | np.bool_) for found in kinds):
+            raise DataError(f"y has labels of the type {names}; labels are text, whole numbers or booleans.")
+        if len({issubclass(found, str) for found in kinds}) > 1:
+            raise DataError(f"y mixes labels of different types ({names}); make them all text or all numbers.")
+        labels = np.array(labels.tolist())
+    elif kind not in "iufbU":
+        what = {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, str(labels.dtype))
+        raise DataError(f"y has {what} for labels; labels are text, whole numbers or booleans.")
+    try:
+        check_classification_targets(labels)
+    except ValueError as error:
+        value = labels[(labels != np.floor(labels)).argmax()]
+        raise DataError(
+            f"y is continuous (it has the value {value:.7g}), and a classifier needs labels; for numbers use Regressor."
+        ) from error

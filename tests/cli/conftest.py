@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+from likely.cli.app import app
+
+
+class Ran(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def invoke(*words: object) -> Ran:
+    result = CliRunner().invoke(app, [str(word) for word in words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return Ran(result.exit_code, result.stdout, result.stderr)
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Run a command in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    return invoke
+
+
+@pytest.fixture
+def refused() -> Callable[..., None]:
+    """One line on standard error that has the messages, nothing on standard output, exit code 2."""
+
+    def check(ran: Ran, *messages: str) -> None:
+        assert ran.code == 2, ran
+        assert ran.out == ""
+        assert ran.err.startswith("error: ")
+        assert ran.err.count("\n") == 1
+        for message in messages:
+            assert message in ran.err
+
+    return check
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A table with every kind of column: numbers with gaps, text, booleans, dates, a constant, an identifier."""
+    rng, n = np.random.default_rng(0), 120
+    age, city = rng.normal(40, 12, n).round(1), rng.choice(["Oslo", "Bergen", "Å, i Lofoten"], n)
+    member = rng.random(n) < 0.4
+    spend = (5 + 0.1 * age + 2.0 * member + rng.normal(0, 1, n)).round(2)
+    frame = pl.DataFrame(
+        {
+            "id": [f"c{i}" for i in range(n)],
+            "age": [None if i % 9 == 4 else value for i, value in enumerate(age)],
+            "city": city,
+            "member": member,
+            "since": [dt.date(2022, 1, 1) + dt.timedelta(days=7 * i) for i in range(n)],
+            "country": ["NO"] * n,
+            "spend": spend,
+            "visits": rng.poisson(9, n),
+            "outcome": np.where(spend + rng.normal(0, 1.5, n) > 10, "buys", "leaves"),
+        }
+    )
+    path = tmp_path_factory.mktemp("shop") / "shop.csv"
+    frame.write_csv(path)
+    return path
+
+
+def fitted(shop: Path, folder: Path, target: str, *options: str) -> Path:
+    path = folder / f"{target}.likely"
+    ran = invoke("fit", shop, "--target", target, "--ignore", "id", "--out", path, *options)
+    assert ran.code == 0, ran.err
+    return path
+
+
+@pytest.fixture(scope="session")
+def regressor(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fitted(shop, tmp_path_factory.mktemp("regressor"), "spend")
+
+
+@pytest.fixture(scope="session")
+def classifier(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fitted(shop, tmp_path_factory.mktemp("classifier"), "outcome", "--prior", "normal(scale=1.0)")

@@ -1,0 +1,166 @@
+"""`likely fit`: the model it saves is the one that Python would fit; bad input gets one line and exit code 2."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from likely import Regressor, load
+from likely.data import Table, TableModel, read_table
+
+
+def test_it_saves_what_python_would_fit(run, shop, regressor):
+    rows = read_table(shop)
+    expected = TableModel(Regressor(), "spend", Table(ignore=["id"])).fit(rows)
+    np.testing.assert_allclose(load(regressor).predict(rows), expected.predict(rows), rtol=1e-6)
+
+
+def test_what_it_says(run, shop):
+    ran = run("fit", shop, "--target", "outcome", "--ignore", "id", "--prior", "normal(scale=1.0)")
+    assert ran.code == 0
+    assert "outcome: classify, since it holds text; --task overrides" in ran.out
+    assert "prior Normal()" in ran.out
+    assert "country: the same in every row" in ran.out
+    assert "saved     shop-outcome.likely" in ran.out
+    assert Path("shop-outcome.likely").exists()
+
+
+def test_json_is_all_there_is_on_standard_output(run, shop):
+    said = run("fit", shop, "-t", "spend", "--ignore", "id", "--out", "m.likely", "--json").json()
+    assert said["model"] == "m.likely"
+    assert said["task"] == "regress"
+    assert said["rows"] == 120
+    assert said["constant"] == ["country"]
+    assert "city=Oslo" in said["features"]
+    assert 0 < said["training_score"] <= 1
+
+
+def test_parts_are_read_from_text(run, shop):
+    options = ["--likelihood", "poisson()", "--network", "linear(bias=true)", "--inference", "newton(max_iter=50)"]
+    assert run("fit", shop, "-t", "visits", "--ignore", "id", *options, "--out", "m.likely").code == 0
+    model = load("m.likely").model
+    assert (repr(model.likelihood), repr(model.inference)) == ("Poisson()", "Newton(max_iter=50)")
+
+
+def test_the_same_seed_gives_the_same_model(run, shop):
+    small = ["--network", "mlp(hidden=[4])", "--inference", "map(epochs=3)", "--ignore", "id"]
+    for name, seed in (("a", 3), ("b", 3), ("c", 4)):
+        assert run("fit", shop, "-t", "spend", *small, "--seed", seed, "--out", name).code == 0
+    rows = read_table(shop)
+    a, b, c = (load(name).predict(rows) for name in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+
+
+@pytest.mark.parametrize(
+    ("values", "task"),
+    [([0, 1] * 5, "classify"), ([1, 2, 3, 4, 5] * 2, "classify"), ([0, 2] * 5, "regress"), (range(10), "regress")],
+)
+def test_whole_numbers_from_0_or_1_are_codes(run, values, task):
+    pl.DataFrame({"x": np.arange(10.0) % 4, "y": list(values)}).write_csv("t.csv")
+    assert run("fit", "t.csv", "-t", "y", "--prior", "normal(scale=1.0)", "--json").json()["task"] == task
+    other = {"classify": "regress", "regress": "classify"}[task]
+    told = run("fit", "t.csv", "-t", "y", "--prior", "normal(scale=1.0)", "--task", other, "--json")
+    assert told.json()["task"] == other
+
+
+def test_a_negative_code_is_a_class_in_a_table(run):
+    pl.DataFrame({"x": np.arange(30.0) % 7, "y": [-1, 0, 1] * 10}).write_csv("t.csv")
+    assert run("fit", "t.csv", "-t", "y", "--task", "classify", "--prior", "normal()", "--out", "m").code == 0
+    assert list(load("m").classes_) == [-1, 0, 1]
+
+
+def test_weights_are_a_column_and_no_feature(run):
+    rng = np.random.default_rng(0)
+    x, w = rng.normal(size=40), rng.integers(0, 3, 40)
+    rows = pl.DataFrame({"x": x, "y": 2 * x + rng.normal(size=40), "w": w})
+    rows.write_csv("weighted.csv")
+    rows[np.repeat(np.arange(40), w)].drop("w").write_csv("repeated.csv")
+    assert run("fit", "weighted.csv", "-t", "y", "--weight", "w", "--out", "a").code == 0
+    assert run("fit", "repeated.csv", "-t", "y", "--out", "b").code == 0
+    np.testing.assert_allclose(load("a").predict(rows), load("b").predict(rows), rtol=1e-4)
+
+
+def test_one_row_is_too_few(run, refused):
+    Path("one.csv").write_text("x,y\n1,2.5\n")
+    refused(run("fit", "one.csv", "-t", "y"), "has a value in 1 of 1 rows; at least 2")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "bad.csv is empty"),
+        ("x,y\n", "has columns (x, y) but no rows"),
+        ("x,x,y\n1,2,3\n", "more than one column named 'x'"),
+        ("x,y\n1,2\n3,4,5\n", "line 3: 3 fields where the first line names 2"),
+        ("x,y\n1,1.5\ninf,2.5\n2,3.5\n", "Column 'x' has an infinite value (inf at row 1"),
+        ("x,y\n1,1.5\n2,inf\n2,3.5\n", "Column 'y' has an infinite value (inf at row 1"),
+        ("x,y\n1,\n2,\n", "Target column 'y' has no value in any row"),
+        ("y\n1.5\n2.5\n", "no column besides the target 'y'"),
+        ("x,y\n1,a\n2,a\n3,a\n", "class"),
+    ],
+)
+def test_tables_that_cannot_be_fitted(run, text, message, refused):
+    Path("bad.csv").write_text(text)
+    refused(run("fit", "bad.csv", "-t", "y"), message)
+    assert not Path("bad-y.likely").exists()
+
+
+def test_constant_and_equal_columns_can_be_fitted(run):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=30)
+    pl.DataFrame({"a": x, "b": x, "c": [7] * 30, "y": x + rng.normal(size=30)}).write_csv("t.csv")
+    said = run("fit", "t.csv", "-t", "y", "--json").json()
+    assert said["constant"] == ["c"]
+    assert np.isfinite(said["training_log_score"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--network", "mpl(hidden=[4])"], "Unknown network 'mpl'. Did you mean MLP?"),
+        (["--network", "mlp(hiden=[4])"], "MLP has no argument 'hiden'"),
+        (["--prior", "normal(scale=-1)"], "scale must be positive"),
+        (["--likelihood", "normal("], "Cannot read 'normal('"),
+        (["--likelihood", "categorical()"], "describes classes"),
+        (["--inference", "__import__('os')"], "__import__"),
+        (["--task", "cluster"], "task must be regress, classify or auto"),
+        (["--target", "spent"], "no column 'spent'. Did you mean 'spend'?"),
+        (["--weight", "city"], "Weight column 'city' must hold numbers"),
+        (["--ignore", "town"], "no column 'town'"),
+        (["--out", "nowhere/model.likely"], "there is no folder nowhere"),
+        (["--out", "."], "is a folder"),
+        (["--category", "id"], "Column 'id' is text with 120 different values"),
+    ],
+)
+def test_options_that_cannot_be_met(run, shop, options, message, refused):
+    ignored = [] if options[0] == "--category" else ["--ignore", "id"]
+    refused(run("fit", shop, "--target", "spend", *ignored, *options), message)
+
+
+def test_an_identifier_is_refused_with_the_remedy(run, shop, refused):
+    refused(run("fit", shop, "-t", "spend"), "Column 'id'", "--ignore")
+
+
+def test_a_missing_table_is_named(run, refused):
+    refused(run("fit", "none.csv", "-t", "y"), "No table at none.csv")
+
+
+@pytest.mark.parametrize("options", [[], ["--seed", "many"], ["--seed", "-1"], ["--colour", "red"]])
+def test_usage_errors_have_code_2(run, shop, options):
+    ran = run("fit", shop, *(["-t", "spend"] if options else []), *options)
+    assert ran.code == 2
+    assert "Traceback" not in ran.err
+
+
+def test_a_folder_without_permission(run, shop, refused, monkeypatch):
+    def denied(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("likely.core.files.save_file", denied)
+    ran = run("fit", shop, "-t", "spend", "--ignore", "id", "--out", "model.likely")
+    refused(ran, "Cannot write", "model.likely: Permission denied")
+    assert list(Path().iterdir()) == []

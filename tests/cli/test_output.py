@@ -1,0 +1,71 @@
+"""Output: JSON without NaN, numbers with four digits, errors and warnings in one line."""
+
+from __future__ import annotations
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import typer
+
+from likely.cli.output import guarded, number, print_json, print_table
+from likely.core.errors import DataError
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1234.567, "1235"),
+        (0.000123456, "0.0001235"),
+        (12.3456, "12.35"),
+        (7, "7"),
+        (1e9, "1e+09"),
+        (None, ""),
+        ("a", "a"),
+    ],
+)
+def test_numbers_have_four_digits(value, text):
+    assert number(value) == text
+
+
+def test_json_knows_no_nan(capsys):
+    print_json({"a": float("nan"), "b": np.arange(2), "c": np.float64(0.5), "d": [np.inf], "e": "å"})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [0, 1], "c": 0.5, "d": [None], "e": "å"}
+
+
+@pytest.mark.parametrize("error", [DataError("x is\nbad"), FileNotFoundError(2, "No file", "a.csv"), OSError("odd")])
+def test_what_a_person_can_mend_is_one_line(error, capsys):
+    def command() -> None:
+        raise error
+
+    with pytest.raises(typer.Exit) as ended:
+        guarded(command)()
+    err = capsys.readouterr().err
+    assert ended.value.exit_code == 2
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+
+
+def test_a_fault_of_ours_is_not_hidden():
+    def command() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        guarded(command)()
+
+
+def test_warnings_are_one_line(capsys):
+    def command() -> None:
+        warnings.simplefilter("always")
+        warnings.warn("not\nconverged", UserWarning, stacklevel=1)
+
+    guarded(command)()
+    assert capsys.readouterr().err == "warning: not converged\n"
+
+
+def test_square_brackets_are_text_not_markup(capsys):
+    print_table("[bold]", ["network"], [("mlp(hidden=[64,64])",)])
+    out = capsys.readouterr().out
+    assert "mlp(hidden=[64,64])" in out
+    assert "[bold]" in out

@@ -1,0 +1,127 @@
+"""Any likelihood × network × prior × inference fits: a covering array in the suite, the whole product in `make matrix`.
+
+The values come from the registry and the data from the likelihood itself, so whatever is defined takes part.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from sklearn.base import clone
+from torch import nn
+
+import likely
+from likely import Classifier, Regressor
+from likely.core.errors import LikelyWarning
+from likely.core.spec import registered
+from likely.inference import Inference
+from likely.likelihoods import Likelihood
+from likely.networks import Network
+from likely.priors import Prior
+
+ROWS, COLUMNS = 48, 3
+
+
+def own_network(in_shape, out_features):
+    return nn.Sequential(nn.Linear(in_shape[-1], 4), nn.Tanh(), nn.Linear(4, out_features))
+
+
+def examples(axis):
+    return [(name, cls.example()) for name, cls in registered(axis).items()]
+
+
+AXES = {
+    "likelihood": examples(Likelihood),
+    "network": [*examples(Network), ("own", own_network)],
+    "prior": examples(Prior),
+    "inference": examples(Inference),
+}
+
+
+def covering_array(axes):
+    """Cells such that every pair of values from two axes meets: greedily, the cell with the most new pairs next."""
+    names = list(axes)
+    places = {name: range(len(values)) for name, values in axes.items()}
+    missing = {
+        ((a, i), (b, j)) for a, b in itertools.combinations(names, 2) for i in places[a] for j in places[b]
+    }
+
+    def pairs(cell):
+        return set(itertools.combinations(list(zip(names, cell, strict=True)), 2))
+
+    cells = list(itertools.product(*places.values()))
+    chosen = []
+    while missing:
+        best = max(cells, key=lambda cell: len(pairs(cell) & missing))
+        chosen.append(best)
+        missing -= pairs(best)
+    return chosen
+
+
+def cells(indices):
+    picked = [[values[i] for values, i in zip(AXES.values(), index, strict=True)] for index in indices]
+    return [pytest.param(*[value for _, value in p], id="-".join(name for name, _ in p)) for p in picked]
+
+
+COVERING = covering_array(AXES)
+PRODUCT = itertools.product(*(range(len(values)) for values in AXES.values()))
+
+
+def tiny_data(likelihood):
+    """X, and y drawn from the likelihood at random η."""
+    generator = torch.Generator().manual_seed(0)
+    X = torch.randn(ROWS, COLUMNS, generator=generator).numpy()
+    target = likelihood.example_target()
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        y = likelihood.distribution(0.5 * torch.randn(ROWS, likelihood.size(target))).sample()
+    if likelihood.labels:  # each class at least twice
+        classes = target.classes or 2
+        y[: 2 * classes] = torch.arange(2 * classes).to(y) % classes
+    return X, y.double().numpy()
+
+
+def check_cell(likelihood, network, prior, inference, path):
+    X, y = tiny_data(likelihood)
+    kind = Classifier if likelihood.labels else Regressor
+    y = y.astype(int) if kind is Classifier else y
+    model = kind(likelihood, network, prior, inference, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelyWarning)  # few steps, flat priors, no closed form: all said, all expected
+        model.fit(X, y)
+        again = clone(model).fit(X, y)
+    prediction = model.predict(X)
+    assert np.isfinite(prediction.astype(float)).all()
+    np.testing.assert_array_equal(prediction, again.predict(X))
+
+    log_prob = model.log_prob(X, y)
+    assert np.isfinite(log_prob).all()
+    by_distribution = model.predict_dist(X).log_prob(torch.as_tensor(y).to(model.posterior_.dtype))
+    np.testing.assert_allclose(by_distribution.numpy(), log_prob, rtol=1e-5, atol=1e-6)
+
+    model.save(path)
+    code = {"network": network} if network is own_network else {}
+    loaded = likely.load(path, **code)
+    np.testing.assert_array_equal(loaded.predict(X), prediction)
+    np.testing.assert_array_equal(loaded.log_prob(X, y), log_prob)
+
+
+@pytest.mark.parametrize(("likelihood", "network", "prior", "inference"), cells(COVERING))
+def test_every_pair_of_values_meets_and_fits(likelihood, network, prior, inference, tmp_path):
+    check_cell(likelihood, network, prior, inference, tmp_path / "model.likely")
+
+
+@pytest.mark.matrix
+@pytest.mark.parametrize(("likelihood", "network", "prior", "inference"), cells(PRODUCT))
+def test_every_combination_fits(likelihood, network, prior, inference, tmp_path):
+    check_cell(likelihood, network, prior, inference, tmp_path / "model.likely")
+
+
+def test_the_array_covers_every_pair():
+    for (a, left), (b, right) in itertools.combinations(enumerate(AXES.values()), 2):
+        met = {(cell[a], cell[b]) for cell in COVERING}
+        assert met == set(itertools.product(range(len(left)), range(len(right))))

@@ -1,0 +1,86 @@
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rich.console import Console
+from sklearn.linear_model import LinearRegression
+
+from likely.core.errors import DataError
+from likely.evaluate import compare, rmse
+
+
+@pytest.fixture
+def board(known, draws):
+    models = {"wide": known(scale=2.0), "truth": known(), "line": LinearRegression(), "shifted": known(shift=1.0)}
+    return compare(models, *draws(500), metrics={"rmse": rmse}, random_state=0)
+
+
+def test_the_truth_leads(board):
+    """The expected log score of the truth is higher by log 2 − 3/8 = 0.318 (wide) and ½ (shifted), ± 0.03 here."""
+    assert board.best == "truth"
+    assert [entry.name for entry in board.entries] == ["truth", "wide", "shifted", "line"]
+    assert abs(board["wide"].difference + np.log(2) - 3 / 8) < 4 * board["wide"].difference_error
+    assert abs(board["shifted"].difference + 0.5) < 4 * board["shifted"].difference_error
+
+
+def test_differences_are_paired(known, draws, board):
+    X, y = draws(500)
+    gap = known(scale=2.0).log_prob(X, y) - known().log_prob(X, y)
+    assert board["wide"].difference == pytest.approx(gap.mean())
+    assert board["wide"].difference_error == pytest.approx(gap.std(ddof=1) / np.sqrt(500))
+    assert board["truth"].difference == board["truth"].difference_error == 0
+
+
+def test_a_failing_model_is_reported_and_not_fatal(board):
+    assert board["line"].error.startswith("DataError: The log score needs a model with log_prob")
+    assert np.isnan(board["line"].score)
+
+
+def test_it_prints_as_a_table(board):
+    lines = str(board).splitlines()
+    assert lines[0].split() == ["model", "score", "to", "the", "best", "rmse", "s", "/", "fit"]
+    assert lines[1].startswith("truth")
+    assert "best" in lines[1]
+    assert "±" in lines[2]
+    assert lines[-1].startswith("line     failed: DataError")
+    out = io.StringIO()
+    Console(file=out, width=200).print(board)
+    assert "truth" in out.getvalue()
+    assert "failed: DataError" in out.getvalue()
+
+
+def test_it_is_plain_data(board):
+    data = board.to_dict()
+    assert json.loads(json.dumps(data["entries"][0]))["name"] == "truth"
+    assert data["entries"][3]["error"].startswith("DataError")
+
+
+def test_a_row_that_a_model_calls_impossible_puts_it_last(known, draws):
+    X, y = draws(40)
+
+    class Sure(known):
+        def log_prob(self, X, y):
+            return np.full(len(y), -np.inf)
+
+    board = compare({"sure": Sure(), "wide": known(scale=3.0)}, X, y, random_state=0)
+    assert board.best == "wide"
+    assert board["sure"].score == -np.inf
+    assert "-inf" in str(board)
+
+
+def test_when_nothing_works(draws):
+    board = compare({"line": LinearRegression()}, *draws(20))
+    with pytest.raises(DataError, match="every model failed; the first with DataError"):
+        _ = board.best
+    with pytest.raises(DataError, match="models is empty"):
+        compare({}, *draws(20))
+    with pytest.raises(KeyError, match="the leaderboard has line"):
+        _ = board["net"]
+
+
+def test_importing_evaluate_does_not_import_matplotlib():
+    code = "import sys, likely.evaluate; sys.exit('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,36 @@
+import numpy as np
+import pytest
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from likely.evaluate import generalisation_gap, log_score
+
+
+def test_a_model_that_does_not_learn_has_no_gap(known, draws):
+    """A z-score beyond 4 has probability 6e-5."""
+    gap = generalisation_gap(known(), *draws(1000, seed=0), *draws(1000, seed=1))
+    assert abs(gap.gap) < 4 * gap.standard_error
+    assert gap.train == pytest.approx(log_score(known(), *draws(1000, seed=0)))
+
+
+def test_many_useless_features_make_a_gap():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(80, 40)), rng.integers(0, 2, size=80)
+    model = GaussianNB().fit(X[:40], y[:40])
+    gap = generalisation_gap(model, X[:40], y[:40], X[40:], y[40:])
+    assert gap.gap > 4 * gap.standard_error
+    assert gap.gap == pytest.approx(gap.train - gap.test)
+    assert str(gap).startswith("train -")
+
+
+def test_the_score_may_be_chosen():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 2)), rng.integers(0, 2, size=60)
+    model = KNeighborsClassifier(1).fit(X[:30], y[:30])
+
+    def hits(model, X, y):
+        return (model.predict(X) == y).astype(float)
+
+    gap = generalisation_gap(model, X[:30], y[:30], X[30:], y[30:], score=hits)
+    assert gap.train == 1
+    assert gap.test == pytest.approx(model.score(X[30:], y[30:]))

@@ -1,0 +1,62 @@
+"""Clipping by norm: never longer than asked, and in the same direction."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from likely.core.errors import SpecError
+from likely.optim import clip_norm_
+
+
+def gradients(scale: float = 1.0) -> list[torch.Tensor]:
+    generator = torch.Generator().manual_seed(0)
+    return [scale * torch.randn(shape, generator=generator).double() for shape in [(5, 4, 3), (5, 4), (5,)]]
+
+
+def flat(parts: list[torch.Tensor]) -> torch.Tensor:
+    return torch.cat([part.flatten() for part in parts])
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("max_norm", [0.1, 1.0, 50.0])
+def test_the_norm_is_at_most_the_bound_and_the_direction_is_kept(scale, max_norm):
+    before, after = flat(gradients(scale)), gradients(scale)
+    norm = clip_norm_(after, max_norm)
+    clipped = flat(after)
+    torch.testing.assert_close(norm, before.norm())
+    assert clipped.norm() <= max_norm * (1 + 1e-12)
+    torch.testing.assert_close(torch.dot(before, clipped), before.norm() * clipped.norm())
+    torch.testing.assert_close(clipped.norm(), before.norm().clamp(max=max_norm))
+
+
+def test_short_gradients_are_left_alone():
+    after = gradients(1e-3)
+    clip_norm_(after, 1.0)
+    assert all(torch.equal(a, b) for a, b in zip(after, gradients(1e-3), strict=True))
+
+
+def test_stacked_members_are_clipped_each_by_itself():
+    together = gradients()
+    scale = torch.logspace(-2, 2, 5).double()  # short and long members
+    for part in together:
+        part.mul_(scale.reshape(-1, *[1] * (part.ndim - 1)))
+    apart = [[part[member].clone() for part in together] for member in range(5)]
+    norms = clip_norm_(together, 2.0, stacked=True)
+    for member, own in enumerate(apart):
+        torch.testing.assert_close(norms[member], clip_norm_(own, 2.0))
+        torch.testing.assert_close(flat([part[member] for part in together]), flat(own))
+
+
+@pytest.mark.parametrize("stacked", [False, True])
+def test_zeros_stay_zeros_and_missing_gradients_are_passed_over(stacked):
+    zero = torch.zeros(3, 2)
+    norm = clip_norm_([None, zero], 1.0, stacked)
+    assert (norm == 0).all()
+    assert zero.isfinite().all()
+    assert clip_norm_([None], 1.0, stacked) == 0
+
+
+def test_the_bound_is_positive():
+    with pytest.raises(SpecError, match="max_norm must be positive; found 0"):
+        clip_norm_([torch.ones(2)], 0)
