@@ -12,26 +12,34 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from .core.version import __version__
+
 if TYPE_CHECKING:
     import os
 
     from .core.estimator import Estimator
     from .models import Classifier, Perceptron, Regressor
 
-__version__ = "0.1.0"
-
 __all__ = ["Classifier", "Perceptron", "Regressor", "__version__", "load"]
 
 _MODELS = ("Classifier", "Perceptron", "Regressor")
 _ROOMS = (
-    "core", "data", "divergences", "evaluate", "inference", "likelihoods", "models", "networks", "optim", "plots", "priors",
-)  # fmt: skip
+    *("core", "data", "divergences", "evaluate", "inference", "likelihoods"),
+    *("models", "networks", "optim", "plots", "priors"),
+)
 
 
 def load(path: str | os.PathLike[str], **code: Any) -> Estimator:
     """The model that `save` wrote. Loading runs no code; a damaged or foreign file is refused.
 
     A model whose network is your own `nn.Module` needs it again: `likely.load(path, network=module)`.
+
+    >>> import tempfile
+    >>> from likely import Regressor
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Regressor().fit([[0.0], [1.0]], [1.0, 3.0]).save(f"{folder}/line.likely")
+    ...     load(f"{folder}/line.likely").predict([[2.0]]).round(6)
+    array([5.])
     """
     from . import data, models  # the rooms whose estimators a file may hold
     from .core.estimator import load_estimator

@@ -123,7 +123,7 @@ def test_constant_and_equal_columns_can_be_fitted(run):
     [
         (["--network", "mpl(hidden=[4])"], "Unknown network 'mpl'. Did you mean MLP?"),
         (["--network", "mlp(hiden=[4])"], "MLP has no argument 'hiden'"),
-        (["--prior", "normal(scale=-1)"], "scale must be positive"),
+        (["--prior", "normal(scale=-1)"], "Normal(scale=-1): scale must be"),
         (["--likelihood", "normal("], "Cannot read 'normal('"),
         (["--likelihood", "categorical()"], "describes classes"),
         (["--inference", "__import__('os')"], "__import__"),

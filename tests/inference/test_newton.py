@@ -297,7 +297,7 @@ def test_outliers_with_logits_of_ten_thousand(rng, X):
 @pytest.mark.parametrize("logit", [1e4, -1e4])
 def test_a_start_at_logits_of_ten_thousand_finds_the_same_optimum(logit, rng, X, problem_of):
     y = targets(rng, X, "bernoulli")
-    model = Classifier(prior=NormalPrior(1.0))
+    model = Classifier(prior=NormalPrior(1.0, biases=NormalPrior(1.0)))
     energy = LinearEnergy(design_of(problem_of(model, X, y)).regression(0))
     far = torch.tensor([logit, logit, -logit, logit], dtype=torch.float64)
     found = minimise(energy, far, energy.l1(), max_iter=200, tol=1e-14)
@@ -328,8 +328,7 @@ def test_one_row():
 def test_the_rough_first_fit_of_long_data_does_not_change_the_optimum(prior, rng, X, monkeypatch):
     y = targets(rng, X, "bernoulli")
     whole = Classifier(prior=prior, inference=Newton()).fit(X, y)
-    monkeypatch.setattr(newton_module, "SAMPLE", 4)
-    monkeypatch.setattr(newton_module, "LARGEST", 4)  # the sample is still at least 20 rows a parameter: 80 // 80 = 1
+    monkeypatch.setattr(newton_module, "SAMPLE", 4)  # then 20 rows a parameter are the sample: 80 of 240
     long = np.tile(X, (3, 1)), np.tile(y, 3)
     scale = prior.replace(scale=prior.scale / 3) if isinstance(prior, Laplace) else prior
     seen = []

@@ -92,6 +92,9 @@ def _draw(model: Path, test: Path, picture: Path) -> None:
 
 
 if __name__ == "__main__":
+    import torch
+
+    torch.set_num_threads(1)  # batches this small are quicker on one thread, and many times so on a busy machine
     app = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     app.command()(guarded(demo))
     app()

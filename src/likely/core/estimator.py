@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from .. import __version__
 from .errors import ModelFileError, SpecError
 from .files import read_file, write_file
 from .spec import Spec, _plain, _short, _unplain, refuse_namesake
+from .version import __version__
 
 __all__ = ["Estimator", "load_estimator"]
 

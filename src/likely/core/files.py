@@ -128,7 +128,8 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
     value = zlib.crc32(text.encode())
     for name, tensor in sorted(tensors.items()):
         value = zlib.crc32(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode(), value)
-        value = zlib.crc32(tensor.reshape(-1).view(uint8).numpy().data, value)
+        if tensor.numel():
+            value = zlib.crc32(tensor.reshape(-1).view(uint8).numpy().data, value)
     return f"{value:08x}"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import types
 import typing
@@ -53,10 +54,10 @@ def _kinds_of(cls: Any) -> dict[str, list[Kind]]:
     """The kinds of each field; fields that may hold anything else (functions, data, containers) are left out."""
     found: dict[str, list[Kind]] = {}
     hints = hints_of(cls)
-    for name in getattr(cls, "__dataclass_fields__", {}):
-        kinds = [_kind(hint) for hint in _alternatives(hints.get(name, Any))]
+    for field in dataclasses.fields(cls):
+        kinds = [_kind(hint) for hint in _alternatives(hints.get(field.name, Any))]
         if all(kind is not None for kind in kinds):
-            found[name] = [kind for kind in kinds if kind is not None]
+            found[field.name] = [kind for kind in kinds if kind is not None]
     return found
 
 

@@ -8,6 +8,7 @@ MLP(hidden=(8, 8), activation='gelu')
 from __future__ import annotations
 
 import ast
+import dataclasses
 import typing
 import warnings
 from typing import Any, TypeVar
@@ -51,7 +52,7 @@ def _spec(node: ast.expr, axis: type[S], text: str) -> S:
         return _call(_lookup(axis, node.id), (), {})
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         cls = _lookup(axis, node.func.id)
-        fields = list(cls.__dataclass_fields__)  # type: ignore[attr-defined]
+        fields = [field.name for field in dataclasses.fields(cls) if field.init]  # type: ignore[arg-type]
         args = [
             _value(argument, _inner_axes(cls, fields[i]) if i < len(fields) else [], text)
             for i, argument in enumerate(node.args)

@@ -193,7 +193,8 @@ def as_spec(value: Any, axis: type[S], argument: str) -> S:
     if isinstance(value, type) and issubclass(value, axis):
         raise SpecError(f"{argument}={value.__name__} is a class; write {argument}={value.__name__}().")
     names = ", ".join(registered(axis))
-    raise SpecError(f"{argument} must be one of the {axis.axis} specs ({names}); found {_short(value)}.")
+    found = f"the {value.axis} {_short(value)}" if isinstance(value, Spec) else _short(value)
+    raise SpecError(f"{argument} must be one of the {axis.axis} specs ({names}); found {found}.")
 
 
 def require(condition: bool, spec: Any, name: str, needs: str) -> None:

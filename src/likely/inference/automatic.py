@@ -1,4 +1,4 @@
-"""`inference="auto"`: the exact method where there is one, the convex one where there is one, else gradient training."""
+"""`inference="auto"`: the exact method where there is one, then the convex one, else gradient training."""
 
 from __future__ import annotations
 

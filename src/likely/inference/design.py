@@ -79,8 +79,8 @@ class Regression:
         """Columns of x."""
         return self.design.layer.in_features
 
-    def blocks(self, step: int = 1) -> Iterator[Rows]:
-        """This process's rows, in blocks: x (b, d), y (b, *event), weight (b,) or None. `step` takes every step-th."""
+    def blocks(self) -> Iterator[Rows]:
+        """This process's rows, in blocks: x (b, d), y (b, *event), weight (b,) or None."""
         data, flatten = self.design.problem.data, self.design.module.flatten
         unfolded = bool(self.design.module.positions)
         lead = len(data.positions)
@@ -94,7 +94,7 @@ class Regression:
             elif lead:
                 x, y = x.flatten(0, lead), y.flatten(0, lead)
                 weight = None if weight is None else weight.flatten()
-            yield (x, y, weight) if step == 1 else (x[::step], y[::step], None if weight is None else weight[::step])
+            yield x, y, weight
 
     def total_weight(self) -> float:
         """Σ w of all rows, over all processes."""
@@ -111,15 +111,15 @@ class Regression:
         bias = problem.rates("network.bias", layer.bias) if self.bias else (0.0, 0.0)
         if weight is None or bias is None:
             raise SpecError(f"{problem.prior!r} has no penalty rates.")
-        return tuple(weight), tuple(bias)
+        return (weight[0], weight[1]), (bias[0], bias[1])
 
 
 def design_of(problem: Problem) -> Design | None:
     """The linear view, or None if η is not linear in the parameters or the prior is not a separable penalty."""
     module = problem.module()
-    layer = getattr(module, "linear", None)
-    if layer is None:
+    if not isinstance(module, Predictor) or module.linear is None:
         return None
+    layer = module.linear
     if any(problem.rates(name, value) is None for name, value in module.named_parameters()):
         return None
     if module.shared is not None and any(problem.rates("shared", module.shared) or ()):

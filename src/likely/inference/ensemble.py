@@ -1,6 +1,6 @@
 """Ensemble: several fits from different starts, averaged.
 
-    p(y | x) = Σₘ wₘ p(y | η(x; θₘ)),   wₘ = 1/M,  or  wₘ ∝ exp(−E(θₘ)) with E = −log p(y, θ)
+p(y | x) = Σₘ wₘ p(y | η(x; θₘ)),   wₘ = 1/M,  or  wₘ ∝ exp(−E(θₘ)) with E = −log p(y, θ)
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ __all__ = ["Ensemble"]
 
 
 class Ensemble(Inference):
-    """`members` fits by another inference, each from its own start and row order; trained as one stacked program if that
-    inference can.
+    """`members` fits by another inference, each from its own start and row order.
+
+    They are trained as one stacked program if that inference can.
 
     >>> from likely import Regressor
     >>> model = Regressor(network="mlp([8])", inference=Ensemble(3, by=MAP(epochs=5)), random_state=0)

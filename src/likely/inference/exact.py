@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,19 +19,16 @@ import torch
 from scipy.optimize import brentq
 from torch import Tensor
 
-from ..core import distributed
 from ..core.errors import ApproximationWarning
 from ..core.spec import require
 from .design import Regression, design_of
 from .gaussian import GaussianPosterior
+from .moments import Moments, moments_of, moments_with_intercept
 from .newton import Newton
 from .posterior import Posterior
 from .problem import Inference, Problem
 
 __all__ = ["Exact"]
-
-RANK = 1e-10
-"""Eigenvalues of the equilibrated XᵀX below this share of the largest: solve by QR instead, which keeps all digits."""
 
 
 class Exact(Inference):
@@ -59,8 +56,8 @@ class Exact(Inference):
         design = design_of(problem) if problem.likelihood.least_squares else None
         if design is None or any(l1 for l1, _ in design.regression(0).rates()):
             warnings.warn(
-                f"Exact has no closed form for {problem.likelihood!r} with this network and {problem.prior!r}; Newton's "
-                "method found the most probable parameters instead. Say inference=Newton() or MAP() to choose.",
+                f"Exact has no closed form for {problem.likelihood!r} with this network and {problem.prior!r}; "
+                "Newton's method found the most probable parameters instead. Say inference=Newton() to choose it.",
                 ApproximationWarning,
                 stacklevel=4,
             )
@@ -69,7 +66,7 @@ class Exact(Inference):
         solutions = []
         for output in range(design.outputs):
             regression = design.regression(output)
-            solution = _solve(regression, _moments(regression), problem.likelihood.known_scale(), full)
+            solution = _solve(regression, moments_of(regression), problem.likelihood.known_scale(), full)
             log_scale = torch.tensor([math.log(solution.scale)], dtype=torch.float64) if design.shared else None
             design.write(output, solution.weight.unsqueeze(0), solution.bias, log_scale)
             solutions.append(solution)
@@ -77,19 +74,6 @@ class Exact(Inference):
         if not full:
             return Posterior.of(design.module)
         return GaussianPosterior.around(design.module, torch.stack([s.covariance for s in solutions]), info)
-
-
-@dataclass(frozen=True)
-class _Moments:
-    """Sufficient statistics of centred data: what a pass over the rows leaves."""
-
-    gram: Tensor  # (d, d)  Σ w (x − x̄)(x − x̄)ᵀ
-    cross: Tensor  # (d,)   Σ w (x − x̄)(y − ȳ)
-    spread: float  # Σ w (y − ȳ)²
-    x_mean: Tensor  # (d,)
-    y_mean: float
-    total: float  # Σ w
-    root: Tensor | None  # (≤ d + 1, d + 1) triangular, with rootᵀroot the moments of [x, y]: where the gram is too coarse
 
 
 @dataclass(frozen=True)
@@ -101,69 +85,14 @@ class _Solution:
     evidence: float
 
 
-def _moments(regression: Regression) -> _Moments:
-    """One pass; columns are centred by the first block's means first, so that large offsets do not cost digits."""
-    d, centred = regression.features, regression.bias and regression.rates()[1] == (0.0, 0.0)
-    shift = torch.zeros(d + 1, dtype=torch.float64)
-    if centred:
-        for x, y, _ in regression.blocks():
-            shift = torch.cat([x, y.unsqueeze(-1)], 1).double().mean(0).cpu()
-            break
-        distributed.broadcast_(shift)
-    gram, sums = torch.zeros(d + 1, d + 1, dtype=torch.float64), torch.zeros(d + 2, dtype=torch.float64)
-    for rows, weight in _shifted(regression, shift):
-        scaled = rows if weight is None else rows * weight.unsqueeze(-1)
-        gram += scaled.T @ rows
-        sums[:-1] += scaled.sum(0)
-        sums[-1] += len(rows) if weight is None else weight.sum()
-    distributed.sum_(gram, sums)
-    total = float(sums[-1])
-    mean = sums[:-1] / total if centred else torch.zeros_like(shift)
-    gram -= total * torch.outer(mean, mean)
-    root = None
-    if _coarse(gram[:d, :d]):
-        root = _root(regression, shift + mean)
-        gram = root.T @ root
-    where = shift + mean
-    return _Moments(gram[:d, :d], gram[:d, d], float(gram[d, d]), where[:d], float(where[d]), total, root)
-
-
-def _shifted(regression: Regression, shift: Tensor) -> Iterator[tuple[Tensor, Tensor | None]]:
-    for x, y, weight in regression.blocks():
-        rows = torch.cat([x, y.unsqueeze(-1)], 1).double() - shift
-        yield rows, None if weight is None else weight.double()
-
-
-def _coarse(gram: Tensor) -> bool:
-    """Whether the eigenvalues span so much that squaring has cost the solution's digits."""
-    scale = gram.diagonal().clamp_min(0).sqrt()
-    scale = torch.where(scale > 0, scale, 1.0)
-    values = torch.linalg.eigvalsh(gram / torch.outer(scale, scale))
-    return bool(values[0] < RANK * values[-1].clamp_min(1e-300))
-
-
-def _root(regression: Regression, shift: Tensor) -> Tensor:
-    """The triangular factor of the (weighted) rows by QR of blocks, stacked over processes."""
-    root = torch.zeros(0, len(shift), dtype=torch.float64)
-    for rows, weight in _shifted(regression, shift):
-        scaled = rows if weight is None else rows * weight.sqrt().unsqueeze(-1)
-        root = torch.linalg.qr(torch.cat([root, scaled]), mode="r").R
-    if distributed.world() > 1:
-        everyone = torch.zeros(distributed.world(), len(shift), len(shift), dtype=torch.float64)
-        everyone[distributed.rank(), : len(root)] = root
-        distributed.sum_(everyone)
-        root = torch.linalg.qr(everyone.flatten(0, 1), mode="r").R
-    return root
-
-
-def _solve(regression: Regression, moments: _Moments, scale: float | None, full: bool) -> _Solution:
+def _solve(regression: Regression, moments: Moments, scale: float | None, full: bool) -> _Solution:
     (_, l2), (_, l2_bias) = regression.rates()
     d = regression.features
     penalised_bias = regression.bias and l2_bias > 0
     gram, cross, root = moments.gram, moments.cross, moments.root
     penalty = torch.full((d,), l2, dtype=torch.float64)
     if penalised_bias:  # then the intercept is one more column, and nothing was centred
-        gram, cross = _with_intercept(regression)
+        gram, cross = moments_with_intercept(regression)
         penalty, root = torch.cat([penalty, penalty.new_tensor([l2_bias])]), None
 
     ridge = _Ridge(gram, cross, penalty)
@@ -227,22 +156,9 @@ class _Ridge:
         return float((self.values / (self.values + variance)).nan_to_num(0.0).sum())
 
 
-def _with_intercept(regression: Regression) -> tuple[Tensor, Tensor]:
-    """XᵀWX and XᵀWy with a column of ones."""
-    d = regression.features
-    gram, cross = torch.zeros(d + 1, d + 1, dtype=torch.float64), torch.zeros(d + 1, dtype=torch.float64)
-    for rows, weight in _shifted(regression, torch.zeros(d + 1, dtype=torch.float64)):
-        x = torch.cat([rows[:, :d], torch.ones(len(rows), 1, dtype=torch.float64)], 1)
-        scaled = x if weight is None else x * weight.unsqueeze(-1)
-        gram += scaled.T @ x
-        cross += scaled.T @ rows[:, d]
-    distributed.sum_(gram, cross)
-    return gram, cross
-
-
 def _log_evidence(
     regression: Regression,
-    moments: _Moments,
+    moments: Moments,
     gram: Tensor,
     penalty: Tensor,
     point: Tensor,
@@ -263,7 +179,7 @@ def _log_evidence(
 
 
 def _covariance(
-    regression: Regression, moments: _Moments, gram: Tensor, penalty: Tensor, variance: float, penalised_bias: bool
+    regression: Regression, moments: Moments, gram: Tensor, penalty: Tensor, variance: float, penalised_bias: bool
 ) -> Tensor:
     """The posterior covariance of [weight, bias]."""
     inner = torch.linalg.pinv(gram / variance + torch.diag(penalty), hermitian=True)
@@ -274,7 +190,7 @@ def _covariance(
     return torch.cat([torch.cat([inner, -inner @ mean], 1), torch.cat([-mean.T @ inner, corner], 1)])
 
 
-def _variance(implied: Callable[[float], float], moments: _Moments, penalised: bool) -> float:
+def _variance(implied: Callable[[float], float], moments: Moments, penalised: bool) -> float:
     """σ² with σ² = RSS(σ²) / free(σ²): where the slope of the log-probability (or evidence) in σ² is 0.
 
     With a penalty, RSS depends on σ² through the weight of the prior; the largest solution is bracketed from above.
@@ -291,7 +207,7 @@ def _variance(implied: Callable[[float], float], moments: _Moments, penalised: b
     return _floor(0.0, moments)
 
 
-def _floor(variance: float, moments: _Moments) -> float:
+def _floor(variance: float, moments: Moments) -> float:
     """A noiseless fit has σ = 0, whose density is infinite: keep σ at the rounding error of y."""
     size = moments.spread / max(moments.total, 1.0) + moments.y_mean**2
     return max(variance, 1e-20 * size, 1e-30)

@@ -1,6 +1,6 @@
 """A normal posterior of a linear model's parameters: predictions include what is unknown of θ, in closed form.
 
-    η | x ~ Normal(x̃ᵀθ̂, x̃ᵀΣx̃),   so   y | x ~ Normal(x̃ᵀθ̂, σ² + x̃ᵀΣx̃)      with x̃ = [x, 1]
+η | x ~ Normal(x̃ᵀθ̂, x̃ᵀΣx̃),   so   y | x ~ Normal(x̃ᵀθ̂, σ² + x̃ᵀΣx̃)      with x̃ = [x, 1]
 """
 
 from __future__ import annotations

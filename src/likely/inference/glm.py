@@ -1,6 +1,6 @@
 """The energy of one linear regression with any likelihood, in blocks that stay in the cache.
 
-    E(W, s) = −Σ w log p(y | [W x̃, s]) + l2·‖W‖²/2,   ∇E = −Xᵀ(w·score) + …,   H = Xᵀ(w·information)X + …
+E(W, s) = −Σ w log p(y | [W x̃, s]) + l2·‖W‖²/2,   ∇E = −Xᵀ(w·score) + …,   H = Xᵀ(w·information)X + …
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .design import Regression, Rows
 
 __all__ = ["LinearEnergy"]
 
-ROWS = 8192
+ROWS = 16384
 """Rows handled at once: a block of x is read once for η, the gradient and the Hessian."""
 
 
@@ -26,10 +26,18 @@ class LinearEnergy:
 
     regression: Regression
     step: int = 1
+    sample: tuple[Rows, ...] = ()
+    """The rows that stand for all, `step` times fewer, if this is only an estimate of E."""
 
     def thinned(self, step: int) -> LinearEnergy:
-        """The same energy estimated from every step-th row."""
-        return replace(self, step=step)
+        """The same energy estimated from every step-th row, which are gathered once."""
+        blocks = [
+            (x[::step].double().contiguous(), y[::step], None if weight is None else weight[::step])
+            for x, y, weight in self.regression.blocks()
+        ]
+        x, y, weights = zip(*blocks, strict=True)
+        weight = None if weights[0] is None else torch.cat(weights)
+        return replace(self, step=step, sample=((torch.cat(x), torch.cat(y), weight),))
 
     @property
     def width(self) -> int:
@@ -74,12 +82,15 @@ class LinearEnergy:
     def value(self, point: Tensor, *, hessian: bool) -> tuple[float, Tensor, Tensor | None]:
         """E, its gradient and Hessian: one pass over the rows."""
         likelihood = self.regression.design.problem.likelihood
-        k, width = self.outputs, self.width
+        k, width, features = self.outputs, self.width, self.regression.features
         table, shared = point[: k * width].view(k, width), point[k * width :]
-        total = torch.zeros((), dtype=torch.float64)
-        slope, matrix = torch.zeros_like(point), torch.zeros(len(point), len(point), dtype=torch.float64)
+        total, slope = torch.zeros((), dtype=torch.float64), torch.zeros_like(point)
+        grid = slope[: k * width].view(k, width)
+        matrix = torch.zeros(len(point), len(point), dtype=torch.float64) if hessian else None
         for x, y, weight in self._pieces():
-            eta = x @ table.T
+            eta = x @ table[:, :features].T
+            if self.regression.bias:
+                eta += table[:, -1]
             if len(shared):
                 eta = torch.cat([eta, shared.expand(len(x), -1)], 1)
             if hessian:
@@ -89,40 +100,45 @@ class LinearEnergy:
             if weight is not None:
                 log_prob, score = log_prob * weight, score * weight.unsqueeze(-1)
             total -= log_prob.sum()
-            slope[: k * width] -= (score[:, :k].T @ x).flatten()
-            slope[k * width :] -= score[:, k:].sum(0)
-            if hessian:
+            sums = score.sum(0)
+            grid[:, :features] -= score[:, :k].T @ x
+            if self.regression.bias:
+                grid[:, -1] -= sums[:k]
+            slope[k * width :] -= sums[k:]
+            if matrix is not None:
                 information = information if weight is None else information * weight[:, None, None]
-                _add_hessian(matrix, x, information, k)
-        distributed.sum_(total, slope, *([matrix] if hessian else []))
-        if self.step > 1:
-            total, slope, matrix = total * self.step, slope * self.step, matrix * self.step
+                _add_hessian(matrix, x, information, k, self.regression.bias)
+        distributed.sum_(total, slope, *([] if matrix is None else [matrix]))
         l2 = self._rates(1)
-        value = float(total) + 0.5 * float(l2 @ point.square())
-        if not hessian:
-            return value, slope + l2 * point, None
-        matrix = torch.triu(matrix) + torch.triu(matrix, 1).T + torch.diag(l2)
-        return value, slope + l2 * point, matrix
+        value = float(total) * self.step + 0.5 * float(l2 @ point.square())
+        slope = slope * self.step + l2 * point
+        if matrix is None:
+            return value, slope, None
+        full = torch.triu(matrix) + torch.triu(matrix, 1).T
+        return value, slope, full * self.step + torch.diag(l2)
 
     def _pieces(self) -> Iterator[Rows]:
-        for x, y, weight in self.regression.blocks(self.step):
+        for x, y, weight in self.sample or self.regression.blocks():
             for first in range(0, len(x), ROWS):
                 part = slice(first, first + ROWS)
-                rows = x[part].double()
-                if self.regression.bias:
-                    rows = torch.cat([rows, torch.ones(len(rows), 1, dtype=torch.float64)], 1)
-                yield rows, y[part], None if weight is None else weight[part]
+                yield x[part].double(), y[part], None if weight is None else weight[part]
 
 
-def _add_hessian(matrix: Tensor, x: Tensor, information: Tensor, k: int) -> None:
-    """Add Xᵀ S X, block by block of the upper triangle."""
-    width = x.shape[1]
+def _add_hessian(matrix: Tensor, x: Tensor, information: Tensor, k: int, bias: bool) -> None:
+    """Add Xᵀ S X to the upper triangle, block by block; the intercept is a column of ones that is never written out."""
+    features, width = x.shape[1], x.shape[1] + int(bias)
     for i in range(k):
+        rows = slice(i * width, i * width + features)
         for j in range(i, k):
-            block = x.T @ (x * information[:, i, j].unsqueeze(-1))
-            matrix[i * width : (i + 1) * width, j * width : (j + 1) * width] += block
-    shared = information.shape[-1] - k
-    if shared:
-        for i in range(k):
-            matrix[i * width : (i + 1) * width, k * width :] += x.T @ information[:, i, k:]
-        matrix[k * width :, k * width :] += information[:, k:, k:].sum(0)
+            scaled = x * information[:, i, j].unsqueeze(-1)
+            matrix[rows, j * width : j * width + features] += x.T @ scaled
+            if bias:
+                ones = scaled.sum(0)
+                matrix[rows, (j + 1) * width - 1] += ones
+                matrix[(i + 1) * width - 1, j * width : j * width + features] += ones
+                matrix[(i + 1) * width - 1, (j + 1) * width - 1] += information[:, i, j].sum()
+        if information.shape[-1] > k:
+            matrix[rows, k * width :] += x.T @ information[:, i, k:]
+            if bias:
+                matrix[(i + 1) * width - 1, k * width :] += information[:, i, k:].sum(0)
+    matrix[k * width :, k * width :] += information[:, k:, k:].sum(0)

@@ -77,7 +77,7 @@ class MAP(Inference):
     tol: float | None = None
     patience: int | None = None
     validation: Any = None
-    noise: Noise | float | None = None
+    noise: Noise | None = None
     augment: Callable[[Tensor], Tensor] | None = transient()
     checkpoint: Checkpoint | str | None = transient()
     callbacks: tuple[Callable[[Epoch], bool | None], ...] = transient(())

@@ -1,6 +1,6 @@
 """MCDropout: dropout left on at prediction, so that every pass is a draw from an approximate posterior.
 
-    p(y | x) ≈ 1/T Σₜ p(y | η(x; θ̂ ⊙ maskₜ))
+p(y | x) ≈ 1/T Σₜ p(y | η(x; θ̂ ⊙ maskₜ))
 """
 
 from __future__ import annotations

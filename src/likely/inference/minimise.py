@@ -16,7 +16,7 @@ from torch import Tensor
 __all__ = ["Energy", "Minimum", "minimise", "quadratic_l1"]
 
 GONE, FADING = 1e-9, 1e-6
-"""Shares of the first curvature below which the optimum is taken to lie at infinity: stop there, or say so at the end."""
+"""Shares of the first curvature below which the optimum lies at infinity: stop at once, or say so at the end."""
 
 KEEP = 1e-3
 """Squared Newton decrement (distance to the optimum in standard errors) below which the Hessian is kept."""

@@ -1,6 +1,6 @@
 """The energy of any network with any likelihood, for Newton: the Hessian is Gauss-Newton's.
 
-    E(θ) = −Σ w log p(y | η(x; θ)) − log p(θ),   H ≈ Σ Jᵀ S J − ∂² log p(θ)      J = ∂η/∂θ,  S = information
+E(θ) = −Σ w log p(y | η(x; θ)) − log p(θ),   H ≈ Σ Jᵀ S J − ∂² log p(θ)      J = ∂η/∂θ,  S = information
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BLOCK = 1 << 24
 
 
 class NetworkEnergy:
-    """E as a function of the flat parameter vector. Dropout is off; batch norm uses statistics of the data, fixed first."""
+    """E as a function of the flat parameter vector. Dropout is off; batch norm uses fixed statistics of the data."""
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem

@@ -2,8 +2,8 @@
 
     θ ← θ − (XᵀSX + P)⁻¹ ∇E,   S = −∂² log p / ∂η² row by row,   P = −∂² log p(θ)
 
-Each step is halved until E falls; L1 terms are met exactly (proximal Newton). For a network, XᵀSX becomes JᵀSJ with J the
-Jacobian of η (Gauss-Newton), damped as Levenberg and Marquardt do.
+A step that does not lower E is damped until it does; L1 terms are met exactly (proximal Newton). For a network, XᵀSX
+becomes JᵀSJ with J the Jacobian of η (Gauss-Newton).
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ from __future__ import annotations
 import warnings
 
 import torch
+from torch import Tensor
 
 from ..core.errors import ConvergenceWarning, SpecError
 from ..core.spec import require
 from .design import Design, design_of
 from .glm import LinearEnergy
-from .minimise import minimise
+from .minimise import Minimum, minimise
 from .network_energy import NetworkEnergy
 from .posterior import Posterior
 from .problem import Inference, Problem
+from .refine import refine
 
 __all__ = ["Newton"]
 
@@ -61,8 +63,8 @@ class Newton(Inference):
         energy = NetworkEnergy(problem)
         if energy.size > LARGEST:
             raise SpecError(
-                f"Newton would need a matrix of {energy.size:,} × {energy.size:,}; it takes up to {LARGEST:,} parameters. "
-                "Use inference=MAP()."
+                f"Newton would need a matrix of {energy.size:,} × {energy.size:,}; it takes up to {LARGEST:,} "
+                "parameters. Use inference=MAP()."
             )
         found = minimise(energy, energy.start(), energy.l1(), max_iter=self.max_iter, tol=self.tol)
         self._warn(found.converged, False, found.iterations)
@@ -76,10 +78,10 @@ class Newton(Inference):
             point = energy.start()
             rows = len(design.problem.data)
             step = rows // max(SAMPLE, 20 * len(point))
-            if step > 1:
-                rough = minimise(energy.thinned(step), point, energy.l1(), max_iter=self.max_iter, tol=1e-2)
-                point = rough.point if torch.isfinite(rough.point).all() else point
-            found = minimise(energy, point, energy.l1(), max_iter=self.max_iter, tol=self.tol)
+            found = _from_a_sample(energy, point, step, self.max_iter, self.tol) if step > 1 else None
+            if found is None or not found.converged:
+                start = point if found is None else found.point
+                found = minimise(energy, start, energy.l1(), max_iter=self.max_iter, tol=self.tol)
             self._warn(found.converged, found.unbounded, found.iterations)
             energy.write(found.point)
             iterations = max(iterations, found.iterations)
@@ -101,3 +103,13 @@ class Newton(Inference):
                 stacklevel=5,
             )
 
+
+def _from_a_sample(energy: LinearEnergy, point: Tensor, step: int, max_iter: int, tol: float) -> Minimum | None:
+    """Fit every step-th row first; then all rows need only a few gradients, or at least have a good start."""
+    sample, l1 = energy.thinned(step), energy.l1()
+    rough = minimise(sample, point, l1, max_iter=max_iter, tol=1e-2)
+    if not rough.converged or rough.unbounded or not bool(torch.isfinite(rough.point).all()):
+        return None
+    _, _, hessian = sample.value(rough.point, hessian=True)
+    refined = None if hessian is None or bool(l1.any()) else refine(energy, rough.point, hessian, tol=max(tol, 1e-8))
+    return refined or Minimum(rough.point, False, False, rough.iterations)

@@ -28,7 +28,7 @@ BLOCK = 1 << 20
 class Posterior:
     """Parameter vectors θₛ with weights wₛ for one module.
 
-    `parameters` and `buffers` are dicts of tensors (members, …); `info` is what the inference reports (history, evidence).
+    `parameters` and `buffers` are dicts of tensors (members, …); `info` is what the inference reports.
     """
 
     kind: ClassVar[str] = "members"
@@ -137,7 +137,10 @@ class Posterior:
             if group in parts:
                 parts[group][rest] = value
         weights = tensors["weights"]
-        for given, own in ((parts["parameters"], module.named_parameters()), (parts["buffers"], module.named_buffers())):
+        for given, own in (
+            (parts["parameters"], module.named_parameters()),
+            (parts["buffers"], module.named_buffers()),
+        ):
             check_tensors({name: (len(weights), *value.shape) for name, value in own}, given)
         return cls(module, parts["parameters"], parts["buffers"], weights, learned["info"])
 

@@ -45,7 +45,7 @@ class Predictor(nn.Module):
         """The one linear layer, if η is linear in the parameters."""
         return self.network if is_linear(self.network) else None  # type: ignore[return-value]
 
-    def forward(self, x: Tensor) -> Tensor:  # noqa: D102
+    def forward(self, x: Tensor) -> Tensor:
         if self.flatten:
             x = x.flatten(1)
         eta = self.network(x)

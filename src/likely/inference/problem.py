@@ -1,6 +1,6 @@
 """What an inference is given (a problem) and what it promises (a posterior).
 
-    log p(θ | data) = Σᵢ wᵢ log p(yᵢ | η(xᵢ; θ)) + log p(θ) + const
+log p(θ | data) = Σᵢ wᵢ log p(yᵢ | η(xᵢ; θ)) + log p(θ) + const
 """
 
 from __future__ import annotations

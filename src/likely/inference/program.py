@@ -7,33 +7,15 @@ form holds every parameter as (members, …) and runs the module under `vmap`, s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
 from .dataset import Batch, Dataset
 from .problem import Problem
 
 __all__ = ["Program", "Single", "Stacked", "stackable"]
-
-
-class Program(Protocol):
-    """The training engine's view of what it trains."""
-
-    members: int
-    module: nn.Module
-    parameters: dict[str, Tensor]
-    buffers: dict[str, Tensor]
-
-    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
-        """−Σ w log p(y | η)·per_target − smooth log-prior·per_prior: one number per member."""
-        ...
-
-    def score(self, data: Dataset) -> Tensor:
-        """Mean −log p(y | η) on held-out rows, in evaluation mode: (members,)."""
-        ...
 
 
 class Single:
@@ -47,14 +29,16 @@ class Single:
         self.parameters = {k: v for k, v in self.module.named_parameters() if v.requires_grad}
         self.buffers = dict(self.module.named_buffers())
 
-    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:  # noqa: D102
+    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
+        """−Σ w log p(y | η)·per_target − smooth log-prior·per_prior."""
         loss = self.problem.log_likelihood(self.module(batch.x), batch) * -per_target
         if self.problem.has_prior:
             loss = loss - self.problem.smooth_log_prior(self.parameters) * per_prior
         return loss
 
     @torch.no_grad()
-    def score(self, data: Dataset) -> Tensor:  # noqa: D102
+    def score(self, data: Dataset) -> Tensor:
+        """Mean −log p(y | η) on held-out rows, in evaluation mode."""
         self.module.eval()
         blocks = data.blocks()
         total = sum((self.problem.log_likelihood(self.module(b.x), b).double() for b in blocks), torch.zeros(()))
@@ -93,12 +77,14 @@ class Stacked:
             loss = loss - self.problem.smooth_log_prior(parameters) * per_prior
         return loss
 
-    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:  # noqa: D102
+    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
+        """The same for each member, on its own rows: (members,)."""
         run = self._plain if batch.weight is None else self._loss
         return run(self.parameters, self.buffers, batch.x, batch.y, batch.weight, per_target, per_prior)
 
     @torch.no_grad()
-    def score(self, data: Dataset) -> Tensor:  # noqa: D102
+    def score(self, data: Dataset) -> Tensor:
+        """The same for each member: (members,)."""
         self.module.eval()
         total = torch.zeros(self.members, dtype=torch.float64)
         for batch in data.blocks():
@@ -106,6 +92,10 @@ class Stacked:
             total += torch.stack([self.problem.log_likelihood(eta, batch).double() for eta in etas]).cpu()
         self.module.train()
         return -total / data.total_weight()
+
+
+Program = Single | Stacked
+"""The training engine's view of what it trains."""
 
 
 def stackable(problem: Problem) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch import Tensor
@@ -58,7 +58,7 @@ class _Run:
             seeds = self.saved["seeds"]
         self.problem, self.spec, self.seeds, self.saver = problem, spec, seeds, saver
         self.data, self.validation = _split(problem, spec, seeds[0])
-        self.program: Program = Single(problem, seeds[0]) if len(seeds) == 1 else Stacked(problem, seeds)
+        self.program = Single(problem, seeds[0]) if len(seeds) == 1 else Stacked(problem, seeds)
         self.optimizer = spec.optimizer.build(list(self.program.parameters.values()))
         self.generators = [torch.Generator().manual_seed(spread(seed, 1)[0]) for seed in seeds]
         self.batch_size = min(spec.batch_size or len(self.data), len(self.data))
@@ -111,15 +111,15 @@ class _Run:
 
         def closure() -> Tensor:
             self.optimizer.zero_grad(set_to_none=True)
-            nudges = _nudge(parameters, noise.weights) if noise is not None and noise.weights else None
+            before = _nudge(parameters, noise.weights) if noise is not None and noise.weights else None
             loss = self.objective(batch, share)
             loss.sum().backward()
-            if nudges is not None:
-                torch._foreach_sub_([p.data for p in parameters], nudges)
+            if before is not None:
+                torch._foreach_copy_([p.data for p in parameters], before)
             self.treat_gradients(parameters)
             return self.gathered(loss)
 
-        loss = self.optimizer.step(closure)
+        loss = cast(Tensor, self.optimizer.step(closure))  # type: ignore[arg-type]
         if self.proximal:
             self.shrink()
         value = loss.detach().double().reshape(-1).cpu()
@@ -129,8 +129,9 @@ class _Run:
                 f"{rate:g}. Try a smaller learning rate, clip_norm=1.0, or standardised inputs."
             )
         self.epoch_loss += value / self.batches
-        if self.spec.tol is not None and self.batches == 1 and self.gradient_norm(parameters) <= self.spec.tol:
-            self.finished = True
+        if self.spec.tol is not None and self.batches == 1:
+            stuck = getattr(self.optimizer, "step_size", None) == 0  # a line search that finds nothing never will again
+            self.finished = stuck or self.gradient_norm(parameters) <= self.spec.tol
 
     def objective(self, batch: Batch, share: float) -> Tensor:
         """The batch's estimate of (−Σ w log p(y | η) − log p(θ)) / Σ w, per member; this process's part of it."""
@@ -313,9 +314,10 @@ def _frozen(program: Program) -> dict[str, Tensor]:
 
 
 def _nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:
-    nudges = [scale * torch.randn_like(p) for p in parameters]
-    torch._foreach_add_([p.data for p in parameters], nudges)
-    return nudges
+    """Add noise to the parameters, and give copies of what they were: subtracting it again would leave rounding."""
+    before = [p.detach().clone() for p in parameters]
+    torch._foreach_add_([p.data for p in parameters], [scale * torch.randn_like(p) for p in parameters])
+    return before
 
 
 def _fingerprint(problem: Problem, spec: MAP, members: int) -> dict[str, Any]:

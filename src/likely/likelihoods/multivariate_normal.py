@@ -98,7 +98,7 @@ class MultivariateNormal(Likelihood):
         columns = y.T
         location = torch.stack([weighted.median(column, share) for column in columns], -1)
         log_scale = torch.stack([weighted.spread(column, share) for column in columns], -1).log()
-        unit = torch.stack([weighted.unit(column, share) for column in columns], -1)
+        unit = torch.stack([weighted.spread(column, share) for column in columns], -1)
         rest = self.size(self.target(y)) - y.shape[-1]
         triangle = location.new_zeros(len(location), rest - y.shape[-1])
         return torch.cat([location, log_scale, triangle], -1), torch.cat([unit, unit.new_ones(len(unit), rest)], -1)

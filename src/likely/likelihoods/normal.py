@@ -85,4 +85,4 @@ class Normal(Likelihood):
 
 def location_unit(eta: Tensor, y: Tensor, share: Tensor) -> Tensor:
     """The units of an η whose first number is a location of y and whose others have no dimension."""
-    return torch.cat([weighted.unit(y, share).unsqueeze(-1), torch.ones_like(eta[..., 1:])], -1)
+    return torch.cat([weighted.spread(y, share).unsqueeze(-1), torch.ones_like(eta[..., 1:])], -1)

@@ -69,7 +69,7 @@ class StudentT(Likelihood):
         """The median, the median distance from it, and tails of some weight."""
         location, spread = weighted.median(y, share), _spread(y, share)
         guess = arrange([location], [spread.log(), torch.full_like(location, math.log(5.0))], self.scale, self.df)
-        unit = weighted.robust_spread(y, share, weighted.unit(y, share))
+        unit = weighted.robust_spread(y, share, weighted.spread(y, share))
         return guess, torch.cat([unit.unsqueeze(-1), torch.ones_like(guess[..., 1:])], -1)
 
 

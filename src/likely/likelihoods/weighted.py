@@ -13,7 +13,7 @@ from torch import Tensor
 if TYPE_CHECKING:
     from .base import Likelihood
 
-__all__ = ["FLOOR", "as_given", "clean", "magnitude", "mean", "median", "robust_spread", "spread", "unit", "variance"]
+__all__ = ["FLOOR", "as_given", "clean", "magnitude", "mean", "median", "robust_spread", "spread", "variance"]
 
 FLOOR = 1e-12
 """The least probability or rate that an estimate gives, so that its logarithm is finite."""
@@ -95,17 +95,6 @@ def spread(y: Tensor, share: Tensor) -> Tensor:
     tensor([1.])
     """
     return torch.maximum(variance(y, share).sqrt(), RESOLUTION * magnitude(y, share))
-
-
-def unit(y: Tensor, share: Tensor) -> Tensor:
-    """The unit that y is measured in: its standard deviation, or its magnitude where all values are equal.
-
-    >>> unit(torch.tensor([5.0, 5.0]), torch.tensor([[0.5], [0.5]]))
-    tensor([5.])
-    """
-    size = magnitude(y, share)
-    deviation = variance(y, share).sqrt()
-    return torch.where(deviation > RESOLUTION * size, deviation, size)
 
 
 def robust_spread(y: Tensor, share: Tensor, otherwise: Tensor) -> Tensor:

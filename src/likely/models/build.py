@@ -86,13 +86,15 @@ def plan(
             continue
         wanted = (flat,) if unfolded or flatten else (*positions, size)
         if given == wanted:
+            if not shared and not any(p.requires_grad for p in module.parameters()):
+                raise SpecError(f"network {type(module).__name__} has no parameters, so there is nothing to learn.")
             return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module))
         found.append(given)
     if not found:
         raise refused[0]
     raise SpecError(
-        f"network gives {' or '.join(map(_numbers, dict.fromkeys(found)))} for a row of shape {in_shape}; "
-        f"{likelihood!r} needs {_numbers((*positions, size))}: {size} for each target."
+        f"network gives outputs of shape {' or '.join(map(str, dict.fromkeys(found)))} for a row of shape {in_shape}, "
+        f"where {likelihood!r} needs {(*positions, size)}, whose last axis holds the numbers of one target."
     )
 
 
@@ -149,10 +151,10 @@ def _built(network: Network, in_shape: tuple[int, ...], out_features: int) -> nn
 
 @torch.no_grad()
 def _output_shape(module: nn.Module, in_shape: tuple[int, ...]) -> tuple[int, ...]:
-    training, kind = module.training, next((p.dtype for p in module.parameters()), torch.float32)
+    training, like = module.training, next(module.parameters(), torch.empty(0))
     module.eval()
     try:
-        out = module(torch.zeros(2, *in_shape, dtype=kind))
+        out = module(torch.zeros(2, *in_shape, dtype=like.dtype, device=like.device))
     except (RuntimeError, ValueError, IndexError, TypeError, AssertionError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise SpecError(f"network {type(module).__name__} cannot take rows of shape {in_shape}: {reason}") from error
@@ -162,7 +164,3 @@ def _output_shape(module: nn.Module, in_shape: tuple[int, ...]) -> tuple[int, ..
         found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
         raise SpecError(f"network must give a tensor with one entry for each row; for 2 rows it gave {found}.")
     return tuple(out.shape[1:])
-
-
-def _numbers(shape: tuple[int, ...]) -> str:
-    return f"{shape[0]} number{'s' * (shape[0] != 1)}" if len(shape) == 1 else f"numbers of shape {shape}"

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ..core.errors import DataError, ModelFileError
 
-__all__ = ["as_column", "encode_labels", "read_labels", "restore_classes", "shown", "state_of_classes"]
+__all__ = ["as_column", "as_entries", "encode_labels", "read_labels", "restore_classes", "shown", "state_of_classes"]
 
 
 def read_labels(
@@ -30,9 +30,7 @@ def read_labels(
         raise DataError(f"{owner} requires y to be passed, but the target y is None.")
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
-    labels = check_array(
-        y, dtype=None, ensure_2d=False, allow_nd=True, ensure_all_finite=False, ensure_min_samples=0, input_name="y"
-    )
+    labels = as_entries(y)
     if labels.ndim == 0 or len(labels) != rows:
         found = f"{len(labels)} rows" if labels.ndim else "a single value"
         raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
@@ -50,6 +48,28 @@ def read_labels(
     if not missing.all():
         _check_kind(labels[~missing])
     return labels, missing
+
+
+def as_entries(y: Any, dtype: Any = None) -> np.ndarray:
+    """y as an array with one entry a row, of any values; what cannot be one is refused by name."""
+    try:
+        return check_array(
+            y,
+            dtype=dtype,
+            ensure_2d=False,
+            allow_nd=True,
+            ensure_all_finite=False,
+            ensure_min_samples=0,
+            input_name="y",
+        )
+    except ValueError as error:
+        reason = str(error).partition("\n")[0]
+        if "could not convert string" in reason:
+            text = reason.partition(": ")[2]
+            raise DataError(f"y has text ({text}) where numbers are needed; for labels use Classifier.") from error
+        if "sequence" in reason:
+            raise DataError("y has entries of different lengths; each row needs as many as the others.") from error
+        raise DataError(f"y: {reason}.") from error
 
 
 def as_column(labels: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

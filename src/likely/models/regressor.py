@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
-from sklearn.utils import check_array
 from torch import Tensor
 
 from ..core.errors import DataError, SpecError
@@ -19,6 +18,7 @@ from ..likelihoods.joint import point
 from ..likelihoods.quantiles import quantile
 from ..networks import Linear
 from ..priors import Flat
+from .labels import as_entries
 from .supervised import Supervised, as_array, rows_of
 
 __all__ = ["Regressor"]
@@ -97,7 +97,9 @@ class Regressor(RegressorMixin, Supervised):
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if isinstance(y, Tensor):
             y = y.detach().cpu().numpy()
-        array = _numbers(y)
+        if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
+            raise DataError("y has dates; give numbers instead, such as days since a first date.")
+        array = as_entries(y, dtype=np.float64)
         if array.ndim == 0 or len(array) != rows:
             found = f"{len(array)} rows" if array.ndim else "a single value"
             raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
@@ -107,30 +109,9 @@ class Regressor(RegressorMixin, Supervised):
         if not reset and array.shape[1:] != (*self.positions_, *self.target_.shape):
             fitted = rows_of((*self.positions_, *self.target_.shape))
             raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
-        return torch.from_numpy(array)
+        return torch.from_numpy(np.array(array, order="C"))  # a copy: reversed or read-only memory suits torch badly
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
-
-
-def _numbers(y: Any) -> np.ndarray:
-    """y as float64; NaN is allowed, and infinity is left to the likelihood, which knows what it needs."""
-    if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
-        raise DataError("y has dates; give numbers instead, such as days since a first date.")
-    try:
-        return check_array(
-            y, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_all_finite=False, ensure_min_samples=0,
-            input_name="y",
-        )  # fmt: skip
-    except ValueError as error:
-        reason = str(error).partition("\n")[0]
-        if "could not convert string" in reason:
-            text = reason.partition(": ")[2]
-            raise DataError(
-                f"y has text ({text}) where a regressor needs numbers; for labels use Classifier."
-            ) from error
-        if "inhomogeneous" in reason or "sequence" in reason:
-            raise DataError("y has entries of different lengths; give one number, or as many, for each row.") from error
-        raise DataError(f"y: {reason}.") from error

@@ -115,7 +115,8 @@ class Supervised(Estimator):
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions)."""
-        return self.posterior_.predictive(self._likelihood(), self._rows(X))
+        x = self._rows(X)
+        return self.posterior_.predictive(self._likelihood(), x)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""

@@ -61,4 +61,9 @@ def as_network(value: Any) -> Network:
         return _Module(value)
     if callable(value) and not isinstance(value, Spec | type):
         return _Builder(value)
+    if isinstance(value, type) and issubclass(value, nn.Module):
+        name = value.__name__
+        raise SpecError(
+            f"network={name} is a class; give a module, {name}(…), or a function (in_shape, out_features) → module."
+        )
     return as_spec(value, Network, "network")

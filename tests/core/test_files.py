@@ -1,0 +1,542 @@
+import copy
+import errno
+import io
+import json
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import threading
+import time
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+
+import likely
+from likely import Classifier, Regressor
+from likely.core import files
+from likely.core.errors import LikelyError, ModelFileError
+from likely.core.files import FORMAT, check_tensors, read_file, write_file
+from likely.inference import MAP, Exact
+
+ROWS = np.random.default_rng(0).normal(size=(30, 3))
+TARGETS = ROWS @ [1.0, -2.0, 0.5] + 0.1
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Three kinds of model, with what their file holds."""
+    network = Regressor(network="mlp([4], norm=batch)", inference=MAP(epochs=2), random_state=0).fit(ROWS, TARGETS)
+    full = Regressor(inference=Exact("full")).fit(ROWS, np.stack([TARGETS, -TARGETS], 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the classes are separable
+        labels = Classifier().fit(ROWS, np.where(TARGETS > 0, "yes", "no"))
+    return {"network": network, "full": full, "labels": labels}
+
+
+@pytest.fixture
+def saved(models, tmp_path):
+    path = tmp_path / "model.likely"
+    models["network"].save(path)
+    return path
+
+
+def _no_leftovers(folder, *names):
+    return sorted(os.listdir(folder)) == sorted(names)
+
+
+# --- both ways --------------------------------------------------------------------------------------------------
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+kinds = st.sampled_from([np.float32, np.float64, np.int64, np.int32, np.uint8, np.bool_])
+tensor = arrays(dtype=kinds, shape=array_shapes(min_dims=0, min_side=0, max_side=4)).map(torch.from_numpy)
+
+
+@settings(max_examples=30)
+@given(
+    header=st.dictionaries(st.text(max_size=5), plain, max_size=3), tensors=st.dictionaries(st.text(max_size=5), tensor)
+)
+def test_what_is_written_is_read(tmp_path_factory, header, tensors):
+    header.pop("format", None)
+    tensors.pop("__metadata__", None)
+    path = tmp_path_factory.mktemp("files") / "a"
+    write_file(path, header, tensors)
+    found_header, found = read_file(path)
+    assert found_header == {"format": FORMAT, **header}
+    assert found.keys() == tensors.keys()
+    for name, value in tensors.items():
+        assert found[name].dtype == value.dtype
+        assert found[name].shape == value.shape
+        assert found[name].numpy().tobytes() == value.numpy().tobytes()
+
+
+def test_views_and_shared_memory_are_written_as_they_look(tmp_path):
+    base = torch.arange(6.0).reshape(2, 3)
+    views = {
+        "all": base,
+        "same": base,
+        "turned": base.T,
+        "row": base[1],
+        "wide": base[0].expand(4, 3),
+        "none": base[:0],
+    }
+    write_file(tmp_path / "a", {}, views)
+    _, found = read_file(tmp_path / "a")
+    for name, value in views.items():
+        assert torch.equal(found[name], value)
+        assert found[name].is_contiguous()
+    found["all"].zero_()
+    assert torch.equal(read_file(tmp_path / "a")[1]["all"], base)
+
+
+def test_gradients_do_not_travel(tmp_path):
+    write_file(tmp_path / "a", {}, {"w": torch.ones(2, requires_grad=True)})
+    found = read_file(tmp_path / "a")[1]["w"]
+    assert type(found) is torch.Tensor
+    assert not found.requires_grad
+
+
+def test_numbers_that_are_not_finite_are_kept(tmp_path):
+    write_file(tmp_path / "a", {"x": [float("inf"), float("nan")]}, {"w": torch.tensor([float("nan"), -float("inf")])})
+    header, tensors = read_file(tmp_path / "a")
+    assert header["x"][0] == float("inf")
+    assert header["x"][1] != header["x"][1]
+    assert torch.isnan(tensors["w"][0])
+
+
+def test_a_new_file_has_the_mode_of_any_new_file_and_an_old_one_keeps_its_own(tmp_path):
+    (tmp_path / "plain").touch()
+    write_file(tmp_path / "a", {}, {})
+    assert (tmp_path / "a").stat().st_mode == (tmp_path / "plain").stat().st_mode
+    (tmp_path / "a").chmod(0o640)
+    write_file(tmp_path / "a", {}, {})
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "model")
+    write_file(tmp_path / "link", {"x": 1}, {})
+    assert (tmp_path / "link").is_symlink()
+    assert read_file(tmp_path / "far" / "model")[0]["x"] == read_file(tmp_path / "link")[0]["x"] == 1
+
+
+def test_names_may_be_long_or_odd(tmp_path):
+    for name in ("x" * 250, "é" * 120, "a b\n", "-"):
+        write_file(tmp_path / name, {"name": name}, {})
+        assert read_file(tmp_path / name)[0]["name"] == name
+    write_file(os.fsencode(tmp_path / "bytes"), {}, {})
+    assert read_file(str(tmp_path / "bytes"))[0] == {"format": FORMAT}
+
+
+def test_threads_that_write_one_file_leave_one_whole_file(tmp_path):
+    path = tmp_path / "a"
+
+    def write(number):
+        for _ in range(10):
+            write_file(path, {"number": number}, {"w": torch.full((1000,), float(number))})
+
+    threads = [threading.Thread(target=write, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        if path.exists():
+            header, tensors = read_file(path)
+            assert (tensors["w"] == header["number"]).all()
+    for thread in threads:
+        thread.join()
+    assert _no_leftovers(tmp_path, "a")
+
+
+# --- failures while writing -------------------------------------------------------------------------------------
+@pytest.mark.parametrize("call", ["os.fsync", "os.replace", "os.chmod", "likely.core.files.save_file"])
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EDQUOT])
+def test_a_full_disk_leaves_the_old_file_and_nothing_else(saved, monkeypatch, call, code):
+    before = saved.read_bytes()
+
+    def fail(*args, **kwargs):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(call, fail)
+    with pytest.raises(
+        ModelFileError, match=rf"Cannot write .*model\.likely: {os.strerror(code)}\. Nothing was changed"
+    ):
+        write_file(saved, {}, {"w": torch.ones(3)})
+    monkeypatch.undo()
+    assert saved.read_bytes() == before
+    assert _no_leftovers(saved.parent, saved.name)
+
+
+REAL_FAILURE = """
+import resource, sys
+import torch
+from likely.core.errors import ModelFileError
+from likely.core.files import read_file, write_file
+path = sys.argv[1]
+write_file(path, {"old": True}, {"w": torch.ones(10)})
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    write_file(path, {"old": False}, {"w": torch.ones(1_000_000)})
+except ModelFileError as error:
+    assert "Cannot write" in str(error) and "has room" in str(error), error
+else:
+    raise SystemExit("no error")
+assert read_file(path)[0]["old"] is True
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are a POSIX feature")
+def test_a_file_that_the_system_cuts_short_is_never_kept(tmp_path):
+    path = tmp_path / "model"
+    done = subprocess.run([sys.executable, "-c", REAL_FAILURE, path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert _no_leftovers(tmp_path, "model")
+
+
+KILLED = """
+import os, sys
+import torch
+from likely.core.files import write_file
+os.replace = lambda *_: os._exit(9)  # the last moment before the new file takes the old one's place
+write_file(sys.argv[1], {"old": False}, {"w": torch.ones(10)})
+"""
+
+
+def test_a_process_killed_before_the_rename_leaves_the_old_file(saved, models):
+    before = saved.read_bytes()
+    done = subprocess.run([sys.executable, "-c", KILLED, saved], timeout=120)
+    assert done.returncode == 9
+    assert saved.read_bytes() == before
+    np.testing.assert_array_equal(likely.load(saved).predict(ROWS), models["network"].predict(ROWS))
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("", "it is a folder; give a file name"),
+        (".", "it is a folder; give a file name"),
+        ("folder", "it is a folder; give a file name"),
+        ("no/such/folder/model", "No such file or directory"),
+        ("file/model", "leads through a file"),
+        ("/proc/model", "Cannot write /proc/model"),
+        ("/dev/null", "it is a device or pipe"),
+        ("a\0b", "path must be the name of a file; found .*null"),
+        ("x" * 5000, "path must be the name of a file; found 'xxx"),
+        (None, "path must be the name of a file; found None"),
+        (3, "path must be the name of a file; found 3"),
+    ],
+)
+def test_places_that_cannot_be_written(tmp_path, monkeypatch, models, path, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").touch()
+    with pytest.raises(ModelFileError, match=text):
+        models["network"].save(path)
+    with pytest.raises(ModelFileError, match=r"No model file at|path "):
+        likely.load(path)
+    assert _no_leftovers(tmp_path, "file", "folder")
+
+
+# --- damage -----------------------------------------------------------------------------------------------------
+def test_any_single_bit_that_flips_is_noticed(saved):
+    sound = saved.read_bytes()
+    random = np.random.default_rng(0)
+    places = [*range(8), *random.choice(len(sound), 150, replace=False)]
+    for place in places:
+        damaged = bytearray(sound)
+        damaged[place] ^= 1 << int(random.integers(8))
+        saved.write_bytes(damaged)
+        with pytest.raises(ModelFileError):
+            likely.load(saved)
+
+
+def test_a_flipped_bit_among_the_weights_is_called_damage(saved):
+    damaged = bytearray(saved.read_bytes())
+    damaged[-3] ^= 4
+    saved.write_bytes(damaged)
+    with pytest.raises(ModelFileError, match="is damaged: its content does not match its checksum"):
+        likely.load(saved)
+
+
+def test_a_file_cut_short_or_with_a_tail_is_noticed(saved):
+    sound = saved.read_bytes()
+    for length in [0, 1, 7, 8, 9, 100, *range(200, len(sound), 97), len(sound) - 1]:
+        saved.write_bytes(sound[:length])
+        with pytest.raises(ModelFileError, match="damaged or not a model file"):
+            likely.load(saved)
+    saved.write_bytes(sound + b"\0")
+    with pytest.raises(ModelFileError):
+        likely.load(saved)
+
+
+@given(st.binary(max_size=200) | st.binary(max_size=100).map(lambda b: struct.pack("<Q", len(b)) + b))
+def test_random_bytes_are_no_model(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("files") / "a"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError):
+        likely.load(path)
+
+
+def _zip():
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr("a", "b")
+    return stream.getvalue()
+
+
+def _torch_save():
+    stream = io.BytesIO()
+    torch.save({"w": torch.ones(2)}, stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    "content", [pickle.dumps({"a": 1}), _zip(), _torch_save(), b"{}", b"\x80\x04", b"a,b\n1,2\n" * 99]
+)
+def test_files_of_other_kinds_are_refused(tmp_path, content):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged or not a model file of Likely"):
+        likely.load(tmp_path / "a")
+
+
+class Bomb:
+    def __reduce__(self):
+        return os.mkdir, ("exploded",)
+
+
+def test_loading_runs_no_code(tmp_path, monkeypatch, saved):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bomb").write_bytes(pickle.dumps(Bomb()))
+    with pytest.raises(ModelFileError):
+        likely.load("bomb")
+    assert not (tmp_path / "exploded").exists()
+
+    def forbidden(*args, **kwargs):
+        raise AssertionError("a model file was unpickled")
+
+    for name in ("pickle.load", "pickle.loads", "pickle.Unpickler", "torch.load", "marshal.loads"):
+        monkeypatch.setattr(name, forbidden)
+    assert isinstance(likely.load(saved), Regressor)
+
+
+def _raw(header, body=b""):
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + body
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        _raw({"w": {"dtype": "F32", "shape": [10**12, 10**12], "data_offsets": [0, 4 * 10**24]}}),
+        _raw({"w": {"dtype": "F32", "shape": [10**9], "data_offsets": [0, 4 * 10**9]}}, b"\0" * 16),
+        _raw({"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 2**63]}}, b"\0" * 16),
+        _raw({"w": {"dtype": "F32", "shape": [4], "data_offsets": [16, 0]}}, b"\0" * 16),
+        _raw({"w": {"dtype": "F32", "shape": [-4], "data_offsets": [0, 16]}}, b"\0" * 16),
+        _raw({"w": {"dtype": "F32", "shape": [5], "data_offsets": [0, 16]}}, b"\0" * 16),
+        _raw({"w": {"dtype": "X99", "shape": [4], "data_offsets": [0, 16]}}, b"\0" * 16),
+        _raw({"w": {"dtype": "F32", "shape": "four", "data_offsets": [0, 16]}}, b"\0" * 16),
+        _raw({"w": 3}), _raw([]), _raw(b"[" * 100_000), _raw(b"{" * 100), _raw(b"null"), _raw(b"\xff\xfe"),
+        struct.pack("<Q", 2**63) + b"{}", struct.pack("<Q", 10**9) + b"{}",
+    ],
+    ids=str,
+)  # fmt: skip
+def test_impossible_tables_of_tensors_are_refused_without_memory(tmp_path, content):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(ModelFileError, match="damaged or not a model file of Likely"):
+        likely.load(tmp_path / "a")
+
+
+def _with_text(text):
+    return _raw({"__metadata__": text})
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (_raw({}), "is a safetensors file, but not one that Likely wrote"),
+        (_with_text({"other": "x"}), "not one that Likely wrote"),
+        (_with_text({"likely": ""}), "damaged or not a model file"),
+        (_with_text({"likely": "{"}), "damaged or not a model file"),
+        (_with_text({"likely": "[" * 100_000}), "damaged or not a model file"),
+        (_with_text({"likely": "9" * 10_000}), "damaged or not a model file"),
+        (_with_text({"likely": "null"}), "a header that is not a description of a model"),
+        (_with_text({"likely": "[1]"}), "a header that is not a description of a model"),
+        (_with_text({"likely": "{}"}), r"no readable format version \(None\)"),
+        (_with_text({"likely": '{"format": NaN}'}), r"no readable format version \(nan\)"),
+        (_with_text({"likely": '{"format": Infinity}'}), r"no readable format version \(inf\)"),
+        (_with_text({"likely": '{"format": true}'}), r"no readable format version \(True\)"),
+        (_with_text({"likely": '{"format": "1"}'}), r"no readable format version \('1'\)"),
+        (_with_text({"likely": '{"format": 0}'}), r"no readable format version \(0\)"),
+        (_with_text({"likely": '{"format": 2}'}), r"has format 2; this Likely reads up to 1\. Install a newer Likely"),
+        (_with_text({"likely": '{"format": 1}'}), "is damaged: its content does not match its checksum"),
+        (_with_text({"likely": '{"format": 1}', "checksum": "00000000"}), "is damaged: its content does not match"),
+    ],
+)
+def test_headers_that_are_not_ours_are_refused(tmp_path, content, text):
+    (tmp_path / "a").write_bytes(content)
+    with pytest.raises(ModelFileError, match=text):
+        likely.load(tmp_path / "a")
+
+
+# --- headers that were changed, with a right checksum -----------------------------------------------------------
+def _places(value, path=()):
+    if path:
+        yield path
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        yield from _places(part, (*path, key))
+
+
+def _put(value, path, new):
+    changed = copy.deepcopy(value)
+    inner = changed
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = new
+    return changed
+
+
+@pytest.mark.parametrize("kind", ["network", "full", "labels"])
+def test_a_header_with_any_value_replaced_is_refused_or_gives_a_sound_model(models, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of files that nobody needs
+    model, path = models[kind], tmp_path / "a"
+    model.save(path)
+    header, tensors = read_file(path)
+    expected = model.predict(ROWS)
+    refused = []
+    for place in _places(header):
+        for new in (None, 7, "word", [], {}, -1.5):
+            write_file(path, _put(header, place, new), tensors)
+            try:
+                loaded = likely.load(path)
+            except ModelFileError as error:
+                refused.append(str(error))
+                continue
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    assert loaded.predict(ROWS).shape == expected.shape, place
+            except LikelyError:
+                continue
+    assert len(refused) > 50
+    assert max(map(len, refused)) < 1000
+
+
+@pytest.mark.parametrize("kind", ["network", "full", "labels"])
+def test_a_header_with_any_part_missing_is_refused_or_gives_a_sound_model(models, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda _: None)  # hundreds of files that nobody needs
+    model, path = models[kind], tmp_path / "a"
+    model.save(path)
+    header, tensors = read_file(path)
+    for place in _places(header):
+        changed = copy.deepcopy(header)
+        inner = changed
+        for key in place[:-1]:
+            inner = inner[key]
+        del inner[place[-1]]
+        write_file(path, changed, tensors)
+        try:
+            loaded = likely.load(path)
+        except ModelFileError:
+            continue
+        try:
+            assert loaded.predict(ROWS).shape == model.predict(ROWS).shape
+        except LikelyError:
+            continue
+
+
+@pytest.mark.parametrize(
+    ("place", "new", "text"),
+    [
+        (
+            ("model",),
+            "Oracle",
+            r"holds a model 'Oracle', which is not known here \(Classifier, .*\); import the module",
+        ),
+        (("model",), ["Regressor"], "does not describe a model that can be rebuilt"),
+        (("params",), [], "does not describe a model that can be rebuilt"),
+        (("params", "colour"), "red", "does not describe a model that can be rebuilt: .*colour"),
+        (("params", "network"), {"spec": "network.Oracle"}, "Unknown network 'Oracle'"),
+        (("params", "network"), {"spec": "network.MLP", "hidden": [10**9]}, "hidden makes .* weights"),
+        (("params", "network"), {"spec": "network.MLP", "hidden": [5]}, "does not fit its own specs"),
+        (("params", "network"), {"spec": "network.MLP", "hidden": [4, 4]}, "does not fit its own specs: missing"),
+        (("params", "network"), "mlp(hidden=__import__('os'))", "is not a literal or a known spec"),
+        (("params", "likelihood"), {"spec": "likelihood.Categorical"}, "describes classes, not numbers"),
+        (("learned", "plan", "out_features"), 10**15, "does not describe a model|does not fit"),
+        (("learned", "plan", "in_shape"), [10**15], "does not describe a model|does not fit"),
+        (("learned", "posterior", "kind"), "oracle", "does not describe a model that can be rebuilt: no 'oracle'"),
+        (("learned", "posterior", "info"), None, "what it learned was changed"),
+        (("learned",), None, "does not describe a model"),
+    ],
+)
+def test_what_does_not_fit_together_is_named(models, tmp_path, place, new, text):
+    path = tmp_path / "a"
+    models["network"].save(path)
+    header, tensors = read_file(path)
+    write_file(path, _put(header, place, new), tensors)
+    start = time.perf_counter()
+    with pytest.raises(ModelFileError, match=text):
+        likely.load(path)
+    assert time.perf_counter() - start < 2
+
+
+def test_json_nested_as_deep_as_it_can_be_read_is_refused(models, tmp_path):
+    path = tmp_path / "a"
+    models["network"].save(path)
+    header, tensors = read_file(path)
+    deep = []
+    for _ in range(400):
+        deep = [deep]
+    for place in (("params", "network"), ("learned", "posterior"), ("learned", "target"), ("model",)):
+        write_file(path, _put(header, place, deep), tensors)
+        with pytest.raises(ModelFileError):
+            likely.load(path)
+
+
+@pytest.mark.parametrize("kind", ["network", "full"])
+def test_tensors_that_do_not_fit_the_specs_are_refused(models, kind, tmp_path):
+    path = tmp_path / "a"
+    models[kind].save(path)
+    header, tensors = read_file(path)
+    changes = [
+        lambda t, n: t.pop(n),
+        lambda t, n: t.update({n: t[n][..., None]}),
+        lambda t, n: t.update({n: torch.cat([t[n], t[n]])}),
+        lambda t, n: t.update({f"{n}.more": t[n]}),
+        lambda t, n: t.update({n: torch.tensor(1.0)}),
+    ]
+    for name in [n for n in tensors if n.startswith(("parameters.", "buffers."))]:
+        for change in changes[name == "buffers.unit" :]:  # a unit of 1 is not written, so none may be missing
+            changed = dict(tensors)
+            change(changed, name)
+            write_file(path, header, changed)
+            with pytest.raises(ModelFileError, match="does not fit its own specs"):
+                likely.load(path)
+
+
+def test_check_tensors_lists_what_is_missing_and_unexpected():
+    check_tensors({"a": (2,)}, {"a": torch.ones(2)})
+    with pytest.raises(ModelFileError, match=r"missing \['a'\], unexpected \['b'\]"):
+        check_tensors({"a": (2,)}, {"b": torch.ones(2)})
+    with pytest.raises(ModelFileError, match=r"a has shape \(3,\), not \(2,\)"):
+        check_tensors({"a": (2,)}, {"a": torch.ones(3)})
+
+
+def test_the_checksum_costs_less_than_the_file(tmp_path):
+    tensors = {"w": torch.randn(4_000_000)}
+    start = time.perf_counter()
+    write_file(tmp_path / "a", {}, tensors)
+    written = time.perf_counter() - start
+    start = time.perf_counter()
+    files._checksum("", tensors)
+    assert time.perf_counter() - start < written

@@ -1,0 +1,204 @@
+"""Likely's models are scikit-learn estimators: its own checks, pipelines, searches, routing, any kind of table."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+from sklearn import config_context
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score, cross_validate
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from likely import Classifier, Perceptron, Regressor
+from likely.core.errors import ConvergenceWarning
+from likely.inference import MAP, Ensemble
+from likely.likelihoods import Poisson, StudentT
+from likely.networks import MLP
+from likely.optim import Adam
+from likely.priors import Normal
+
+QUICK = MAP(Adam(0.05), epochs=12)
+
+FLOAT32 = {
+    "check_sample_weight_equivalence_on_dense_data": "weights and repeated rows add up in another order: float32 rounds",
+    "check_methods_subset_invariance": "BLAS rounds a batch and its rows differently, beyond 1e-7 in float32",
+    "check_methods_sample_order_invariance": "BLAS rounds rows in another order differently, beyond 1e-9 in float32",
+}
+
+SETTINGS = {
+    "least squares": (Regressor(), {}),
+    "ridge": (Regressor(prior=Normal(1.0)), {}),
+    "student": (Regressor(StudentT(df=4.0), prior=Normal(1.0)), {}),
+    "logistic": (Classifier(), {}),
+    "penalised logistic": (Classifier(prior=Normal(1.0)), {}),
+    "network classifier": (Classifier(network=MLP((16,)), inference=QUICK), FLOAT32),
+    "network regressor": (Regressor(network=MLP((16,)), inference=QUICK), FLOAT32),
+    "ensemble": (Classifier(network=MLP((12,)), inference=Ensemble(2, by=QUICK)), FLOAT32),
+    "perceptron": (Perceptron(max_iter=30), {}),
+}
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    return X, X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=80)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_scikit_learns_own_checks_pass(name):
+    """Only float32 rounding is excused, and only in networks; what needs SCIPY_ARRAY_API is left out by scikit-learn."""
+    estimator, excused = SETTINGS[name]
+    with warnings.catch_warnings():
+        # some checks fit data that a hyperplane separates perfectly, or cannot separate
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        results = check_estimator(estimator, on_fail=None, on_skip=None, expected_failed_checks=excused)
+    failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
+    assert failed == {}
+    passed = [result["check_name"] for result in results if result["status"] == "passed"]
+    assert len(passed) >= 50
+
+
+def test_kinds_are_known():
+    assert is_regressor(Regressor())
+    assert is_classifier(Classifier())
+    assert is_classifier(Perceptron())
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_clone_and_repr_keep_every_setting(name):
+    estimator, _ = SETTINGS[name]
+    copy = clone(estimator)
+    assert copy is not estimator
+    assert copy.get_params() == estimator.get_params()
+    assert repr(copy) == repr(estimator)
+
+
+def test_a_pipeline_fits_as_its_parts_do(data):
+    X, y = data
+    pipeline = make_pipeline(StandardScaler(), Regressor(prior=Normal(0.5))).fit(X, y)
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(pipeline.predict(X), Regressor(prior=Normal(0.5)).fit(scaled, y).predict(scaled))
+    assert pipeline.set_params(regressor__prior__scale=2.0)[-1].prior == Normal(2.0)
+
+
+def test_cross_validation_agrees_with_scikit_learns_least_squares(data):
+    X, y = data
+    folds = KFold(5, shuffle=True, random_state=0)
+    ours, theirs = (cross_val_score(model, X, y, cv=folds) for model in (Regressor(), LinearRegression()))
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10)
+
+
+def test_cross_validated_probabilities_agree_with_logistic_regression(data):
+    X, y = data
+    labels = np.where(y + np.random.default_rng(1).logistic(size=len(y)) > 0, "up", "down")
+    peer = LogisticRegression(C=4.0, tol=1e-10, max_iter=1000)  # C = s²
+    ours = cross_val_predict(Classifier(prior=Normal(2.0)), X, labels, method="predict_proba")
+    np.testing.assert_allclose(ours, cross_val_predict(peer, X, labels, method="predict_proba"), atol=1e-6)
+
+
+def test_counts_agree_with_scikit_learns_poisson_regression(data):
+    X, _ = data
+    y = np.random.default_rng(2).poisson(np.exp(0.5 * X[:, 0]))
+    peer = PoissonRegressor(alpha=0, tol=1e-10, max_iter=1000).fit(X, y)
+    np.testing.assert_allclose(Regressor(Poisson()).fit(X, y).predict(X), peer.predict(X), rtol=1e-6)
+
+
+def test_grid_search_reaches_into_specs(data):
+    X, y = data
+    model = Regressor(network=MLP((4,)), inference=MAP(Adam(0.01), epochs=20, batch_size=None), random_state=0)
+    grid = {"network__hidden": [(), (8,)], "inference__optimizer__lr": [1e-4, 0.1], "likelihood": ["normal", StudentT()]}
+    search = GridSearchCV(model, grid, cv=2).fit(X, y)
+    assert len(search.cv_results_["params"]) == 8
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    assert search.best_params_["inference__optimizer__lr"] == 0.1
+    best = search.best_estimator_
+    assert best.network.hidden == search.best_params_["network__hidden"]
+    assert model.network == MLP((4,))  # the one that was given is as it was
+
+
+def test_grid_search_over_priors_finds_that_of_the_data():
+    """40 columns and 60 rows, weights drawn from Normal(0, 0.2²): the far too wide and far too narrow prior lose."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 40))
+    y = X @ (0.2 * rng.normal(size=40)) + rng.normal(size=60)
+    search = GridSearchCV(Regressor(prior=Normal(1.0)), {"prior__scale": [1e-4, 0.2, 1e4]}, cv=5).fit(X, y)
+    assert search.best_params_ == {"prior__scale": 0.2}
+
+
+def test_two_processes_give_what_one_gives(data):
+    X, y = data
+    model = Regressor(network=MLP((4,)), inference=Ensemble(2, by=MAP(epochs=3)), random_state=0)
+    alone, together = (cross_val_score(model, X, y, cv=2, n_jobs=jobs) for jobs in (1, 2))
+    np.testing.assert_array_equal(alone, together)
+
+
+def test_weights_are_routed_through_pipelines_and_cross_validation(data):
+    X, y = data
+    weight = np.where(np.arange(len(y)) < 40, 0.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        model = Regressor().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        fitted = make_pipeline(scaler, model).fit(X, y, sample_weight=weight)
+        kept = make_pipeline(StandardScaler().fit(X), Regressor())
+        kept[-1].fit(kept[0].transform(X)[40:], y[40:])
+        np.testing.assert_allclose(fitted.predict(X), kept.predict(X), rtol=1e-10)
+
+        folds = KFold(2, shuffle=True, random_state=0)
+        found = cross_validate(model, X, y, cv=folds, params={"sample_weight": weight})["test_score"]
+        for score, (train, test) in zip(found, folds.split(X), strict=True):
+            alone = Regressor().fit(X[train], y[train], weight[train])
+            np.testing.assert_allclose(score, alone.score(X[test], y[test], weight[test]))
+        with pytest.raises(ValueError, match="sample_weight"):
+            cross_validate(clone(model).set_fit_request(sample_weight=None), X, y, params={"sample_weight": weight})
+
+
+@pytest.mark.parametrize(
+    "model", [Regressor(), Regressor(network=MLP((4,)), inference=MAP(epochs=2), random_state=0)], ids=["exact", "map"]
+)
+def test_any_kind_of_table_gives_the_same_numbers(data, model):
+    X, y = data
+    names = ["a", "b", "c"]
+    tables = {
+        "list": (X.tolist(), y.tolist()),
+        "pandas": (pd.DataFrame(X, columns=names), pd.Series(y)),
+        "polars": (pl.DataFrame(X, schema=names), pl.Series(y)),
+        "torch": (torch.tensor(X), torch.tensor(y)),
+        "fortran": (np.asfortranarray(X), y),
+        "reversed memory": (X[::-1].copy()[::-1], y[::-1].copy()[::-1]),
+    }
+    expected = clone(model).fit(X, y).predict(X)
+    for kind, (rows, targets) in tables.items():
+        fitted = clone(model).fit(rows, targets)
+        np.testing.assert_allclose(fitted.predict(rows), expected, rtol=1e-12, err_msg=kind)
+
+
+def test_feature_names_are_checked_as_scikit_learn_does(data):
+    X, y = data
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    model = Regressor().fit(frame, y)
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        model.predict(frame[["c", "b", "a"]])
+    with pytest.raises(ValueError, match="Feature names unseen at fit time"):
+        model.predict(frame.rename(columns={"a": "other"}))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        model.predict(X)
+    assert not hasattr(model.fit(X, y), "feature_names_in_")
+
+
+def test_wrong_names_of_parameters_are_refused():
+    with pytest.raises(ValueError, match="Invalid parameter 'netwrk' for estimator Regressor"):
+        Regressor().set_params(netwrk=MLP())
+    with pytest.raises(ValueError, match="MLP has no argument 'width'"):
+        Regressor(network=MLP()).set_params(network__width=3)
+    with pytest.raises(ValueError, match="inference='auto'.*holds no spec"):
+        Regressor().set_params(inference__epochs=3)
