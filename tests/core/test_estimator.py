@@ -108,7 +108,7 @@ SUPERVISED = {
     "three": (Classifier(network=MLP((4,)), inference=MAP(epochs=2)), np.arange(40) % 3),
     "odd labels": (Classifier(), np.array([True, False] * 20)),
     "objects": (Classifier(), np.array(["a", "b"] * 20, dtype=object)),
-    "floats": (Classifier(missing_label=None), np.array([0.5, 1.5] * 20)),
+    "floats": (Classifier(missing_label=None), np.array([0.0, 2.0] * 20)),
 }  # fmt: skip
 
 
@@ -180,7 +180,6 @@ def test_a_network_of_ones_own_is_given_again(network, name, tmp_path):
 
 
 def test_a_network_inside_a_model_of_tables_is_given_again(tmp_path):
-    network = nn.Sequential(nn.Linear(4, 1))
     inner = Regressor(network=lambda shape, out: nn.Sequential(nn.Linear(shape[0], out)), inference=MAP(epochs=2))
     model = TableModel(inner, target="y").fit(FRAME)
     model.save(tmp_path / "a")
@@ -188,7 +187,6 @@ def test_a_network_inside_a_model_of_tables_is_given_again(tmp_path):
         likely.load(tmp_path / "a")
     loaded = likely.load(tmp_path / "a", network=inner.network)
     np.testing.assert_array_equal(loaded.predict(FRAME), model.predict(FRAME))
-    assert network is not inner.network
 
 
 def test_a_model_of_ones_own_joins_by_being_defined(tmp_path):
@@ -281,7 +279,7 @@ def test_searches_and_pipelines_work():
 
 
 def test_folds_are_fitted_in_parallel():
-    scores = [cross_val_score(Regressor(prior=Normal(1.0)), ROWS, NUMBERS, cv=3, n_jobs=jobs) for jobs in (1, 2)]
+    scores = [cross_val_score(Regressor(prior=Normal(1.0)), ROWS, NUMBERS, cv=2, n_jobs=jobs) for jobs in (1, 2)]
     np.testing.assert_allclose(*scores, rtol=1e-9)
 
 

@@ -99,6 +99,12 @@ def test_views_and_shared_memory_are_written_as_they_look(tmp_path):
     assert torch.equal(read_file(tmp_path / "a")[1]["all"], base)
 
 
+def test_equal_models_have_equal_bytes(tmp_path):
+    for name in "abcd":
+        write_file(tmp_path / name, {"x": 1, "y": [2]}, {str(i): torch.full((i,), 1.0) for i in range(9)})
+    assert len({(tmp_path / name).read_bytes() for name in "abcd"}) == 1
+
+
 def test_gradients_do_not_travel(tmp_path):
     write_file(tmp_path / "a", {}, {"w": torch.ones(2, requires_grad=True)})
     found = read_file(tmp_path / "a")[1]["w"]
@@ -330,6 +336,8 @@ def test_loading_runs_no_code(tmp_path, monkeypatch, saved):
 
 
 def _raw(header, body=b""):
+    if isinstance(header, dict) and "w" in header:
+        header["__metadata__"] = {"likely": '0 {"format": 1}'}
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     return struct.pack("<Q", len(text)) + text + body
 
@@ -357,30 +365,30 @@ def test_impossible_tables_of_tensors_are_refused_without_memory(tmp_path, conte
 
 
 def _with_text(text):
-    return _raw({"__metadata__": text})
+    return _raw({"__metadata__": {"likely": text}})
 
 
 @pytest.mark.parametrize(
     ("content", "text"),
     [
         (_raw({}), "is a safetensors file, but not one that Likely wrote"),
-        (_with_text({"other": "x"}), "not one that Likely wrote"),
-        (_with_text({"likely": ""}), "damaged or not a model file"),
-        (_with_text({"likely": "{"}), "damaged or not a model file"),
-        (_with_text({"likely": "[" * 100_000}), "damaged or not a model file"),
-        (_with_text({"likely": "9" * 10_000}), "damaged or not a model file"),
-        (_with_text({"likely": "null"}), "a header that is not a description of a model"),
-        (_with_text({"likely": "[1]"}), "a header that is not a description of a model"),
-        (_with_text({"likely": "{}"}), r"no readable format version \(None\)"),
-        (_with_text({"likely": '{"format": NaN}'}), r"no readable format version \(nan\)"),
-        (_with_text({"likely": '{"format": Infinity}'}), r"no readable format version \(inf\)"),
-        (_with_text({"likely": '{"format": true}'}), r"no readable format version \(True\)"),
-        (_with_text({"likely": '{"format": "1"}'}), r"no readable format version \('1'\)"),
-        (_with_text({"likely": '{"format": 0}'}), r"no readable format version \(0\)"),
-        (_with_text({"likely": '{"format": 2}'}), r"has format 2; this Likely reads up to 1\. Install a newer Likely"),
-        (_with_text({"likely": '{"format": 1}'}), "is damaged: its content does not match its checksum"),
-        (_with_text({"likely": '{"format": 1}', "checksum": "00000000"}), "is damaged: its content does not match"),
+        (_raw({"__metadata__": {"other": "x"}}), "not one that Likely wrote"),
+        (_with_text(""), "damaged or not a model file"),
+        (_with_text("0 {"), "damaged or not a model file"),
+        (_with_text("0 " + "[" * 100_000), "damaged or not a model file"),
+        (_with_text("0 " + "9" * 10_000), "damaged or not a model file"),
+        (_with_text("0 null"), "a header that is not a description of a model"),
+        (_with_text("0 [1]"), "a header that is not a description of a model"),
+        (_with_text("0 {}"), r"no readable format version \(None\)"),
+        (_with_text('0 {"format": NaN}'), r"no readable format version \(nan\)"),
+        (_with_text('0 {"format": Infinity}'), r"no readable format version \(inf\)"),
+        (_with_text('0 {"format": true}'), r"no readable format version \(True\)"),
+        (_with_text('0 {"format": "1"}'), r"no readable format version \('1'\)"),
+        (_with_text('0 {"format": 0}'), r"no readable format version \(0\)"),
+        (_with_text('0 {"format": 2}'), r"has format 2; this Likely reads up to 1\. Install a newer Likely"),
+        (_with_text('0 {"format": 1}'), "is damaged: its content does not match its checksum"),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_headers_that_are_not_ours_are_refused(tmp_path, content, text):
     (tmp_path / "a").write_bytes(content)

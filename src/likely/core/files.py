@@ -12,10 +12,10 @@ import threading
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
 from torch import Tensor, uint8
 
 from .errors import ModelFileError
@@ -25,7 +25,8 @@ __all__ = ["FORMAT", "check_tensors", "read_file", "write_file"]
 FORMAT = 1
 """Version of the file layout; a newer one is refused, not guessed at."""
 
-KEY, CHECKSUM = "likely", "checksum"
+KEY = "likely"
+"""Under which the header is kept: its checksum, a space, and JSON. One key, so that equal models have equal bytes."""
 
 
 def write_file(path: str | os.PathLike[str], header: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -39,7 +40,7 @@ def write_file(path: str | os.PathLike[str], header: Mapping[str, Any], tensors:
     temporary = target.with_name(f".{target.name[:40]}.{os.getpid()}-{threading.get_ident()}.part")
     text = json.dumps({"format": FORMAT, **header})
     separate = _separate(tensors)
-    metadata = {KEY: text, CHECKSUM: _checksum(text, separate)}
+    metadata = {KEY: f"{_checksum(text, separate)} {text}"}
     try:
         temporary.touch()
         mode = (target if target.exists() else temporary).stat().st_mode
@@ -66,19 +67,17 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, T
         found = "it is a folder" if source.is_dir() else "there is none"
         raise ModelFileError(f"No model file at {source}: {found}.")
     try:
-        with safe_open(source, framework="pt") as stream:
-            metadata = stream.metadata() or {}
-            if KEY not in metadata:
-                raise ModelFileError(f"{source} is a safetensors file, but not one that Likely wrote.")
-            header = json.loads(metadata[KEY])
+        with open(source, "rb") as stream:  # one handle throughout: a file that is replaced meanwhile is read as it was
+            checksum, text = _read_header(stream, source)
+            header = json.loads(text)
             _check_format(source, header)
-            names = list(stream.keys())
-            tensors = {name: stream.get_tensor(name).clone() for name in names}
+            stream.seek(0)
+            tensors = load(stream.read())
     except ModelFileError:
         raise
-    except (SafetensorError, OSError, ValueError, ArithmeticError, RuntimeError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, ArithmeticError, RuntimeError, TypeError, KeyError) as error:
         raise ModelFileError(f"{source} is damaged or not a model file of Likely ({_first_line(error)}).") from error
-    if metadata.get(CHECKSUM) != _checksum(metadata[KEY], tensors):
+    if checksum != _checksum(text, tensors):
         raise ModelFileError(
             f"{source} is damaged: its content does not match its checksum. Take a copy, or fit again."
         )
@@ -95,6 +94,21 @@ def check_tensors(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, T
             raise ModelFileError(
                 f"The file does not fit its own specs: {name} has shape {tuple(found[name].shape)}, not {tuple(shape)}."
             )
+
+
+def _read_header(stream: BinaryIO, source: Path) -> tuple[str, str]:
+    """The checksum and the JSON text, before anything large is read."""
+    length = int.from_bytes(stream.read(8), "little")
+    if length > os.fstat(stream.fileno()).st_size - 8:
+        raise ValueError("its header is cut off")
+    table = json.loads(stream.read(length).decode())
+    if not isinstance(table, dict):
+        raise ValueError("its header is no table of tensors")
+    metadata = table.get("__metadata__")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get(KEY), str):
+        raise ModelFileError(f"{source} is a safetensors file, but not one that Likely wrote.")
+    checksum, _, text = metadata[KEY].partition(" ")
+    return checksum, text
 
 
 def _as_path(path: Any) -> Path:

@@ -13,7 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Energy", "Minimum", "minimise", "quadratic_l1"]
+__all__ = ["Energy", "Minimum", "equilibrated", "minimise", "quadratic_l1"]
 
 GONE, FADING = 1e-9, 1e-6
 """Shares of the first curvature below which the optimum lies at infinity: stop at once, or say so at the end."""
@@ -93,21 +93,28 @@ def _model_minimum(hessian: Tensor, slope: Tensor, point: Tensor, l1: Tensor, da
 
 def _solve(matrix: Tensor, right: Tensor) -> Tensor:
     """Solve a symmetric system, equilibrated, by Cholesky; along the directions it has, if it is singular."""
-    scale = matrix.diagonal().clamp_min(1e-300).rsqrt()
-    balanced = matrix * torch.outer(scale, scale)
+    balanced, scale = equilibrated(matrix)
     factor, info = torch.linalg.cholesky_ex(balanced)
     if int(info) == 0 and float(factor.diagonal().min()) > 1e-5:
         return scale * torch.cholesky_solve((scale * right).unsqueeze(-1), factor).squeeze(-1)
     return scale * (torch.linalg.pinv(balanced, hermitian=True, rtol=1e-10) @ (scale * right))
 
 
+def equilibrated(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """DHD with ones on the diagonal, and D; a number that the data do not speak of (a column of zeros) gets D = 0."""
+    size = matrix.diagonal()
+    seen = size > 1e-200
+    scale = torch.where(seen, size.clamp_min(1e-300).rsqrt(), 0.0)
+    return matrix * torch.outer(scale, scale) + torch.diag((~seen).to(matrix)), scale
+
+
 def quadratic_l1(matrix: Tensor, linear: Tensor, l1: Tensor, start: Tensor) -> Tensor:
     """argmin ½θᵀHθ − bᵀθ + Σ λ|θ|: accelerated proximal steps find the support, then it is solved exactly."""
-    scale = matrix.diagonal().clamp_min(1e-300).rsqrt()
-    balanced, right, rates = matrix * torch.outer(scale, scale), scale * linear, scale * l1
+    balanced, scale = equilibrated(matrix)
+    right, rates = scale * linear, scale * l1
     balanced = balanced + 1e-12 * torch.eye(len(balanced), dtype=balanced.dtype)
     step = 1 / float(torch.linalg.eigvalsh(balanced)[-1])
-    point = ahead = start / scale
+    point = ahead = torch.where(scale > 0, start / scale, 0.0)
     momentum = 1.0
     for iteration in range(1, 20_001):
         moved = ahead - step * (balanced @ ahead - right)

@@ -104,7 +104,8 @@ class Posterior:
         """A copy of the module with the parameters of one member."""
         parameters, buffers = self.member(index)
         module = copy.deepcopy(self.module)
-        module.load_state_dict(parameters | buffers, strict=False, assign=True)
+        own = {name: value.clone() for name, value in (parameters | buffers).items()}
+        module.load_state_dict(own, strict=False, assign=True)
         return module
 
     @staticmethod

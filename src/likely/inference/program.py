@@ -54,6 +54,7 @@ class Stacked:
         stacked, self.buffers = stack_module_state(modules)
         self.parameters: dict[str, Tensor] = dict(stacked)
         self.problem, self.members = problem, len(seeds)
+        self.has_prior = problem.has_prior  # asked now: it builds a module, which cannot be done under vmap
         self.module = modules[0]
         self._loss = torch.vmap(self._member, in_dims=(0, 0, 0, 0, 0, None, None), randomness="different")
         self._plain = torch.vmap(self._member, in_dims=(0, 0, 0, 0, None, None, None), randomness="different")
@@ -73,7 +74,7 @@ class Stacked:
         per_prior: float,
     ) -> Tensor:
         loss = self.problem.log_likelihood(self._forward(parameters, buffers, x), Batch(x, y, weight)) * -per_target
-        if self.problem.has_prior:
+        if self.has_prior:
             loss = loss - self.problem.smooth_log_prior(parameters) * per_prior
         return loss
 

@@ -12,15 +12,15 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .minimise import Energy, Minimum
+from .minimise import Energy, Minimum, equilibrated
 
 __all__ = ["refine"]
 
 
 def refine(energy: Energy, point: Tensor, hessian: Tensor, *, tol: float, passes: int = 20) -> Minimum | None:
     """The minimum near `point`, or None if these steps do not lead there: then Newton's own should be taken."""
-    scale = hessian.diagonal().clamp_min(1e-300).rsqrt()
-    factor, info = torch.linalg.cholesky_ex(hessian * torch.outer(scale, scale))
+    balanced, scale = equilibrated(hessian)
+    factor, info = torch.linalg.cholesky_ex(balanced)
     if int(info) or float(factor.diagonal().min()) < 1e-4:
         return None
 

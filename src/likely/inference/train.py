@@ -16,6 +16,7 @@ from ..core.random import isolated, spread
 from ..optim import clip_norm_
 from .checkpoint import Saver, data_fingerprint
 from .dataset import Batch, Dataset
+from .early_stopping import Best
 from .posterior import Posterior
 from .problem import Problem
 from .program import Program, Single, Stacked
@@ -70,9 +71,7 @@ class _Run:
         self.orders: Tensor | None = None
         self.epoch_loss = torch.zeros(len(seeds), dtype=torch.float64)
         self.history: dict[str, list[Any]] = {"loss": [], "lr": []} | ({"validation": []} if self.validation else {})
-        self.best = torch.full((len(seeds),), math.inf, dtype=torch.float64)
-        self.best_state: list[Tensor] = []
-        self.waited = [0] * len(seeds)
+        self.best = Best(len(seeds), spec.patience)
         self.finished = False
 
     # --- the loop -----------------------------------------------------------------------------------------------
@@ -94,7 +93,7 @@ class _Run:
         while self.batch < self.batches and not self.finished:
             self.step()
             self.batch += 1
-            if self.saver.due():
+            if self.saver.due() and not self.finished:
                 self.saver.write(self.state())
         self.end_epoch()
 
@@ -199,7 +198,11 @@ class _Run:
         self.history["lr"].append(float(self.optimizer.param_groups[0]["lr"]))
         self.epoch_loss.zero_()
         if self.validation is not None:
-            self.keep_best(self.program.score(self.validation))
+            scores = self.program.score(self.validation)
+            distributed.broadcast_(scores)
+            self.history["validation"].append(float(scores.mean()))
+            tensors = [*self.program.parameters.values(), *self.program.buffers.values()]
+            self.finished = self.best.update(scores, tensors) or self.finished
         last = self.history
         event = Epoch(
             epoch=self.epoch,
@@ -210,26 +213,6 @@ class _Run:
         )
         stops = [callback(event) for callback in self.spec.callbacks]
         self.finished = self.finished or any(stop is True for stop in stops)
-
-    def keep_best(self, scores: Tensor) -> None:
-        """Each member keeps its best weights, and stops improving them once its patience has run out."""
-        distributed.broadcast_(scores)
-        self.history["validation"].append(float(scores.mean()))
-        patience = self.spec.patience or math.inf
-        waiting = torch.tensor([waited < patience for waited in self.waited])
-        better = (scores.cpu() < self.best) & waiting
-        tensors = [*self.program.parameters.values(), *self.program.buffers.values()]
-        if not self.best_state:
-            self.best_state = [t.detach().clone() for t in tensors]
-        for kept, now in zip(self.best_state, tensors, strict=True):
-            if self.program.members == 1:
-                if better[0]:
-                    kept.copy_(now.detach())
-            else:
-                kept[better] = now.detach()[better]
-        self.best = torch.where(better, scores.cpu(), self.best)
-        self.waited = [0 if b else w + 1 for b, w in zip(better.tolist(), self.waited, strict=True)]
-        self.finished = self.finished or all(w >= patience for w in self.waited)
 
     # --- state --------------------------------------------------------------------------------------------------
     def state(self) -> dict[str, Any]:
@@ -242,9 +225,8 @@ class _Run:
             "generators": [g.get_state() for g in self.generators],
             "random": torch.get_rng_state(),
             "epoch_loss": self.epoch_loss,
-            "best": self.best,
-            "best_state": self.best_state,
-            **{name: getattr(self, name) for name in ("seeds", "epoch", "batch", "history", "waited", "finished")},
+            "best": self.best.state(),
+            **{name: getattr(self, name) for name in ("seeds", "epoch", "batch", "history", "finished")},
         }
 
     def restore(self) -> None:
@@ -264,13 +246,14 @@ class _Run:
         for generator, kept in zip(self.generators, saved["generators"], strict=True):
             generator.set_state(kept)
         torch.set_rng_state(saved["random"])
-        for name in ("orders", "epoch_loss", "best", "best_state", "epoch", "batch", "history", "waited", "finished"):
+        self.best.restore(saved["best"])
+        for name in ("orders", "epoch_loss", "epoch", "batch", "history", "finished"):
             setattr(self, name, saved[name])
 
     def posterior(self) -> Posterior:
         names = [*self.program.parameters, *self.program.buffers]
         tensors = [*self.program.parameters.values(), *self.program.buffers.values()]
-        tensors = [t.detach() for t in (self.best_state or tensors)]
+        tensors = [t.detach() for t in (self.best.tensors or tensors)]
         if self.program.members == 1:
             tensors = [t.unsqueeze(0) for t in tensors]
         distributed.broadcast_(*tensors)

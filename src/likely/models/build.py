@@ -51,6 +51,19 @@ class Plan:
             return Predictor(module, shared, None, None, self.positions, self.flatten)
         return Predictor(module, shared, offset, unit, self.positions, self.flatten)
 
+    def blank(self, network: Network, size: int, *, unit: bool) -> Predictor:
+        """A predictor to be filled from a file: shapes without memory, so that no file can make us allocate much."""
+
+        def empty(device: str) -> Predictor:
+            with torch.device(device):
+                offset = torch.zeros(*self.positions, size)
+                return self.predictor(network, offset, offset if unit else None, 0)
+
+        try:
+            return empty("meta")
+        except (RuntimeError, NotImplementedError):  # a network whose building needs real numbers
+            return empty("cpu")
+
     def to_json(self) -> dict[str, Any]:
         """Plain data, for model files."""
         return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}

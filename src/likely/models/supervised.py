@@ -174,10 +174,7 @@ class Supervised(Estimator):
         self.plan_ = Plan.from_json(learned["plan"])
         likelihood = self._likelihood()
         size = likelihood.size(self.target_)
-        with torch.device("meta"):  # shapes without memory: a file cannot make us allocate what it does not hold
-            blank = torch.zeros(*self.plan_.positions, size)
-            unit = blank if "buffers.unit" in tensors else None
-            module = self.plan_.predictor(as_network(self.network), blank, unit, 0)
+        module = self.plan_.blank(as_network(self.network), size, unit="buffers.unit" in tensors)
         posterior = learned["posterior"]
         self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
 
