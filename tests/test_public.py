@@ -1,4 +1,4 @@
-"""The public surface: what it names exists, is documented with an example that runs, and loads no more than it needs."""
+"""The public surface: what it names exists, is documented with an example, and loads no more than it needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ import pytest
 
 import likely
 
-ROOMS = ("likelihoods", "networks", "priors", "inference", "optim", "evaluate", "plots", "divergences", "data", "models")
+ROOMS = (
+    "likelihoods",
+    "networks",
+    "priors",
+    "inference",
+    "optim",
+    "evaluate",
+    "plots",
+    "divergences",
+    "data",
+    "models",
+)
 
 BASES = {"Inference", "LineSearch", "Network", "Optimizer", "Prior", "Schedule"}
 """Abstract bases: their subclasses hold the examples."""

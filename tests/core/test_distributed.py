@@ -1,7 +1,9 @@
 import os
+import runpy
 import socket
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -92,8 +94,10 @@ def _run(command, folder):
 @pytest.fixture(scope="module")
 def alone(script, tmp_path_factory):
     folder = tmp_path_factory.mktemp("alone")
-    (found,) = _run([sys.executable, script, folder], folder)
-    return found
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", [str(script), str(folder)])
+        runpy.run_path(str(script))
+    return dict(np.load(folder / "rank0.npz"))
 
 
 def _free_port():
@@ -126,7 +130,7 @@ def test_the_fit_is_that_of_one_process(together, alone):
     for name in _fits(together):
         if "unseeded" in name:
             continue
-        tolerance = 1e-3 if name.startswith("map") else 1e-8
+        tolerance = 1e-4 if name.startswith("map") else 1e-8
         scale = np.abs(alone[name]).max()
         np.testing.assert_allclose(together[0][name], alone[name], rtol=0, atol=tolerance * scale, err_msg=name)
 
@@ -137,7 +141,7 @@ def test_messages_between_processes(together):
     shares = [tuple(found["share"]) for found in together]
     assert [int(found["rank"]) for found in together] == list(range(world))
     assert [shares[0][0], shares[-1][1]] == [0, 101]
-    assert all(left[1] == right[0] for left, right in zip(shares, shares[1:], strict=False))
+    assert all(left[1] == right[0] for left, right in pairwise(shares))
     for found in together:
         assert int(found["world"]) == world
         np.testing.assert_array_equal(found["sum"], world * np.arange(6.0).reshape(2, 3).T + total)

@@ -10,7 +10,6 @@ from sklearn.base import clone
 
 import likely
 from likely.core.errors import SpecError
-from likely.core.frozen import FrozenDict, freeze
 from likely.core.spec import Spec, as_spec, axes, refuse_namesake, registered, transient
 from likely.inference import MAP, Checkpoint, Ensemble, Inference, Noise
 from likely.likelihoods import Product
@@ -146,35 +145,6 @@ def test_lists_dicts_and_numpy_numbers_become_plain():
     assert [type(value) for value in values] == [float, int, tuple, str, bool, float]
     assert type(MLP(hidden=[np.int32(4), 8]).hidden[0]) is int
     assert {made}
-
-
-def test_arrays_stay_what_they_are():
-    rows = np.ones((3, 2))
-    assert freeze((rows, rows))[0] is rows
-    assert freeze(np.array(2.0)) == 2.0
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda d: d.__setitem__("a", 2),
-        lambda d: d.__delitem__("a"),
-        lambda d: d.pop("a"),
-        lambda d: d.popitem(),
-        lambda d: d.clear(),
-        lambda d: d.update(a=2),
-        lambda d: d.setdefault("b", 2),
-        lambda d: d.__ior__({"a": 2}),
-    ],
-)
-def test_a_frozen_dict_cannot_change(change):
-    held = Gauge(table={"a": 1}).table
-    with pytest.raises(TypeError, match=r"cannot be changed; use \.replace"):
-        change(held)
-    assert held == {"a": 1}
-    assert held == FrozenDict(a=1)
-    assert held != {"a": 2}
-    assert pickle.loads(pickle.dumps(held)) == copy.deepcopy(held) == held
 
 
 # --- changes ----------------------------------------------------------------------------------------------------

@@ -128,10 +128,7 @@ def test_logits_of_ten_thousand_are_answered_exactly(classes, inference):
     far = X[:20] * 1e4
     eta = model.posterior_.eta(torch.tensor(far)).double().numpy()
     assert np.abs(eta).max() > 1e4
-    if classes == 2:
-        each = log_expit(np.concatenate([-eta, eta], -1))
-    else:
-        each = log_softmax(eta, axis=-1)
+    each = log_expit(np.concatenate([-eta, eta], -1)) if classes == 2 else log_softmax(eta, axis=-1)
     expected = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
     np.testing.assert_allclose(model.predict_log_proba(far), expected, rtol=1e-5, atol=1e-6)
     for label in range(classes):
@@ -142,10 +139,10 @@ def test_logits_of_ten_thousand_are_answered_exactly(classes, inference):
     np.testing.assert_allclose(chance.sum(1), 1, rtol=1e-6)
 
 
-def test_a_class_of_two_is_logistic_and_of_more_softmax():
+def test_two_classes_are_logistic_and_more_are_softmax():
     X, y = draw(3)
-    assert Classifier().fit(X, y)._likelihood() == Categorical()
-    assert Classifier().fit(X, y > 0)._likelihood() == Bernoulli()
+    assert isinstance(Classifier().fit(X, y).predict_dist(X), torch.distributions.Categorical)
+    assert isinstance(Classifier().fit(X, y > 0).predict_dist(X), torch.distributions.Bernoulli)
 
 
 @pytest.mark.parametrize("missing", [-1, np.nan, None])
@@ -173,10 +170,14 @@ def test_score_weights_rows_and_counts_unknown_labels_as_wrong():
         model.score(X, np.full(len(y), np.nan))
 
 
-@pytest.mark.parametrize("likelihood", [Bernoulli(), Categorical(classes=2), Categorical(classes=4), Ordinal(classes=2)])
+@pytest.mark.parametrize(
+    "likelihood", [Bernoulli(), Categorical(classes=2), Categorical(classes=4), Ordinal(classes=2)]
+)
 def test_a_likelihood_of_another_number_of_classes_is_refused(likelihood):
     X, y = draw(3)
-    with pytest.raises(DataError, match=r"y has 3 classes \(0, 1, 2\), which likelihood=.* does not describe") as caught:
+    with pytest.raises(
+        DataError, match=r"y has 3 classes \(0, 1, 2\), which likelihood=.* does not describe"
+    ) as caught:
         Classifier(likelihood).fit(X, y)
     assert repr(likelihood) in str(caught.value)
     assert 'likelihood="auto"' in str(caught.value)

@@ -15,7 +15,7 @@ from likely.core.errors import ConvergenceWarning, DataError, SpecError
 
 
 def separable(seed, rows, columns, gap):
-    """Rows on both sides of a random hyperplane, none nearer to it than `gap`, and the plane [w, b] with ‖[w, b]‖ = 1."""
+    """Rows on both sides of a random hyperplane, kept apart from it by `gap`, and that plane [w, b] of length 1."""
     rng = np.random.default_rng(seed)
     plane = rng.normal(size=columns + 1)
     plane /= np.linalg.norm(plane)
@@ -73,7 +73,9 @@ def test_weights_are_the_signed_sum_of_mistaken_rows():
 
 def test_classes_that_cannot_be_separated_keep_the_average_of_all_passes():
     X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
-    with pytest.warns(ConvergenceWarning, match="After 7 passes some rows are still mistakes.*Raise max_iter, or use"):
+    with pytest.warns(
+        ConvergenceWarning, match=r"Some rows are still mistakes after max_iter=7 passes.*Raise max_iter, or use"
+    ):
         model = Perceptron(max_iter=7, shuffle=False).fit(X, y)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -111,7 +113,10 @@ def test_the_same_seed_gives_the_same_plane():
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 1, 2, 0], "Only binary classification is supported by Perceptron: y has 3 classes; for more use Classifier"),
+        (
+            [0, 1, 2, 0],
+            "Only binary classification is supported by Perceptron: y has 3 classes; for more use Classifier",
+        ),
         ([1, 1, 1, 1], r"y has only one class \(1\)"),
         ([[0, 1], [1, 0], [0, 1], [1, 0]], r"y has shape \(4, 2\); Perceptron needs one label a row"),
     ],

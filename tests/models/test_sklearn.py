@@ -28,7 +28,7 @@ from likely.priors import Normal
 QUICK = MAP(Adam(0.05), epochs=12)
 
 FLOAT32 = {
-    "check_sample_weight_equivalence_on_dense_data": "weights and repeated rows add up in another order: float32 rounds",
+    "check_sample_weight_equivalence_on_dense_data": "weights and repeats add up in another order: float32 rounds",
     "check_methods_subset_invariance": "BLAS rounds a batch and its rows differently, beyond 1e-7 in float32",
     "check_methods_sample_order_invariance": "BLAS rounds rows in another order differently, beyond 1e-9 in float32",
 }
@@ -120,7 +120,11 @@ def test_counts_agree_with_scikit_learns_poisson_regression(data):
 def test_grid_search_reaches_into_specs(data):
     X, y = data
     model = Regressor(network=MLP((4,)), inference=MAP(Adam(0.01), epochs=20, batch_size=None), random_state=0)
-    grid = {"network__hidden": [(), (8,)], "inference__optimizer__lr": [1e-4, 0.1], "likelihood": ["normal", StudentT()]}
+    grid = {
+        "network__hidden": [(), (8,)],
+        "inference__optimizer__lr": [1e-4, 0.1],
+        "likelihood": ["normal", StudentT()],
+    }
     search = GridSearchCV(model, grid, cv=2).fit(X, y)
     assert len(search.cv_results_["params"]) == 8
     assert np.isfinite(search.cv_results_["mean_test_score"]).all()
@@ -213,5 +217,5 @@ def test_wrong_names_of_parameters_are_refused():
         Regressor().set_params(netwrk=MLP())
     with pytest.raises(ValueError, match="MLP has no argument 'width'"):
         Regressor(network=MLP()).set_params(network__width=3)
-    with pytest.raises(ValueError, match="inference='auto'.*holds no spec"):
+    with pytest.raises(ValueError, match=r"inference='auto'.*holds no spec"):
         Regressor().set_params(inference__epochs=3)

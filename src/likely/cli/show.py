@@ -34,7 +34,7 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
     shapes = {} if posterior is None else {name: list(value.shape[1:]) for name, value in posterior.parameters.items()}
     facts["members"] = 0 if posterior is None else len(posterior)
     names = fitted.table_.feature_names_ if isinstance(fitted, TableModel) else None
-    weights = _coefficients(posterior, names) if names and posterior is not None else {}
+    weights = _coefficients(inner, names) if names and hasattr(inner, "coef_") else {}
     if json:
         print_json(facts | {"parameters": shapes, "coefficients": weights})
         return
@@ -51,10 +51,6 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
         print_table("coefficients of the encoded columns", ["number", *heads], [(k, *v) for k, v in weights.items()])
 
 
-def _coefficients(posterior: Any, names: list[str]) -> dict[str, list[float]]:
-    """The weights of a linear model by the name of the number they multiply, averaged over members."""
-    weight = posterior.parameters.get("network.weight")
-    if weight is None or weight.ndim != 3 or weight.shape[-1] != len(names):
-        return {}
-    mean = (weight * posterior.weights.to(weight).reshape(-1, 1, 1)).sum(0) / posterior.weights.sum()
-    return dict(zip(names, mean.T.tolist(), strict=True))
+def _coefficients(model: Any, names: list[str]) -> dict[str, list[float]]:
+    """The weights of a linear model by the name of the number they multiply: one for each number of η."""
+    return dict(zip(names, model.coef_.reshape(-1, len(names)).T.tolist(), strict=True))

@@ -14,8 +14,9 @@ from ..core import distributed
 from ..core.errors import ModelFileError
 from ..core.files import read_file, write_file
 from ..core.spec import Spec, require
+from .dataset import Dataset
 
-__all__ = ["Checkpoint", "Saver"]
+__all__ = ["Checkpoint", "Saver", "data_fingerprint"]
 
 
 class Checkpoint(Spec, axis="checkpoint"):
@@ -59,6 +60,14 @@ class Saver:
                 )
         return _unpack(header["state"], tensors)
 
+    def refuse_seeds(self, found: list[int], expected: list[int]) -> None:
+        """Refuse the state of a run from another random_state."""
+        if self.checkpoint is not None and found != expected:
+            raise ModelFileError(
+                f"checkpoint {self.checkpoint.path} belongs to a fit with another random_state. "
+                "Delete the file, or give another path."
+            )
+
     def due(self) -> bool:
         """Whether it is time to write."""
         return self.checkpoint is not None and time.monotonic() - self.last >= self.checkpoint.seconds
@@ -95,7 +104,19 @@ def _unpack(value: Any, tensors: dict[str, Tensor]) -> Any:
     return value
 
 
-def data_fingerprint(x: Tensor, y: Tensor) -> list[Any]:
-    """Shapes and sums: cheap, and different for different data."""
-    sums = [float(torch.nan_to_num(t.sum(dtype=torch.float64))) for t in (x, y)]
-    return [list(x.shape), list(y.shape), *sums]
+def data_fingerprint(data: Dataset) -> list[Any]:
+    """Shapes and a few sums of x, y and weights, by row and by column: cheap, and different for different data."""
+    found: list[Any] = []
+    for tensor in (data.x, data.y, data.weight):
+        if tensor is None:
+            found.append(None)
+            continue
+        table = tensor.reshape(len(tensor), -1)
+        by_row, by_column = table.sum(1, dtype=torch.float64), table.sum(0, dtype=torch.float64)
+        found += [list(tensor.shape), _weighted_sum(by_row), _weighted_sum(by_column)]
+    return found
+
+
+def _weighted_sum(values: Tensor) -> float:
+    """Σ vᵢ cos i: changes with the order, too."""
+    return float(torch.nan_to_num(values.cpu() @ torch.arange(len(values), dtype=torch.float64).cos()))

@@ -42,11 +42,8 @@ class Dataset:
         """The rows with these numbers (any shape of index tensor), or a slice of them."""
         if self.rows is not None:
             index = self.rows[index]
-        if isinstance(index, Tensor) and index.ndim == 1:
-            x, y = self.x.index_select(0, index), self.y.index_select(0, index)
-        else:
-            x, y = self.x[index], self.y[index]
-        return Batch(x.to(self.dtype), y, None if self.weight is None else self.weight[index])
+        x, y = _take(self.x, index), _take(self.y, index)
+        return Batch(x.to(self.dtype), y, None if self.weight is None else _take(self.weight, index))
 
     def subset(self, rows: Tensor) -> Dataset:
         """Only these rows; nothing is copied."""
@@ -66,3 +63,12 @@ class Dataset:
             return float(len(self) * math.prod(self.positions))
         weight = self.weight if self.rows is None else self.weight[self.rows]
         return float(weight.double().sum())
+
+
+def _take(rows: Tensor, index: Tensor | slice) -> Tensor:
+    """`rows[index]`; one gather for an index of any shape is several times faster than advanced indexing."""
+    if isinstance(index, slice):
+        return rows[index]
+    if index.ndim == 1:
+        return rows.index_select(0, index)
+    return rows.index_select(0, index.reshape(-1)).view(*index.shape, *rows.shape[1:])

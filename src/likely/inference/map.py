@@ -63,10 +63,11 @@ class MAP(Inference):
     the same bits. A callback gets an `Epoch` and stops the fit by returning True.
 
     >>> from likely import Regressor
+    >>> from likely.likelihoods import Normal
     >>> from likely.optim import SGD
-    >>> model = Regressor(inference=MAP(SGD(0.1), epochs=200, batch_size=None), random_state=0)
+    >>> model = Regressor(Normal(scale=1.0), inference=MAP(SGD(0.1), epochs=200, batch_size=None))
     >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(1)
-    array([7.], dtype=float32)
+    array([7.])
     """
 
     optimizer: Optimizer = Adam()
@@ -114,4 +115,11 @@ class MAP(Inference):
         """All members as one stacked program, if the optimiser and the network allow it."""
         if len(seeds) > 1 and self.optimizer.elementwise and stackable(problem):
             return train(problem, self, seeds)
-        return super().fit_members(problem, seeds)
+        return Posterior.join([self._of_member(i).fit(problem.with_(seed=seed)) for i, seed in enumerate(seeds)])
+
+    def _of_member(self, index: int) -> MAP:
+        """The same training, with a checkpoint of its own: run.ckpt becomes run.ckpt.0, run.ckpt.1, …"""
+        if self.checkpoint is None:
+            return self
+        checkpoint = self.checkpoint if isinstance(self.checkpoint, Checkpoint) else Checkpoint(self.checkpoint)
+        return self.replace(checkpoint=checkpoint.replace(path=f"{checkpoint.path}.{index}"))

@@ -143,7 +143,8 @@ class Posterior:
             (parts["buffers"], module.named_buffers()),
         ):
             check_tensors({name: (len(weights), *value.shape) for name, value in own}, given)
-        return cls(module, parts["parameters"], parts["buffers"], weights, learned["info"])
+        ordered = {name: parts["parameters"][name] for name, _ in module.named_parameters()}
+        return cls(module, ordered, parts["buffers"], weights, learned["info"])
 
 
 def average(likelihood: Any, eta: Tensor, weights: Tensor) -> Distribution:

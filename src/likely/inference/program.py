@@ -54,34 +54,21 @@ class Stacked:
         stacked, self.buffers = stack_module_state(modules)
         self.parameters: dict[str, Tensor] = dict(stacked)
         self.problem, self.members = problem, len(seeds)
-        self.has_prior = problem.has_prior  # asked now: it builds a module, which cannot be done under vmap
         self.module = modules[0]
-        self._loss = torch.vmap(self._member, in_dims=(0, 0, 0, 0, 0, None, None), randomness="different")
-        self._plain = torch.vmap(self._member, in_dims=(0, 0, 0, 0, None, None, None), randomness="different")
-        self._eta = torch.vmap(self._forward, in_dims=(0, 0, None))
+        self._own_rows = torch.vmap(self._forward, in_dims=(0, 0, 0), randomness="different")
+        self._same_rows = torch.vmap(self._forward, in_dims=(0, 0, None), randomness="different")
+        self._log_prior = torch.vmap(problem.smooth_log_prior)
 
     def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
         return functional_call(self.module, (dict(parameters), dict(buffers)), (x,))
 
-    def _member(
-        self,
-        parameters: Mapping[str, Tensor],
-        buffers: Mapping[str, Tensor],
-        x: Tensor,
-        y: Tensor,
-        weight: Tensor | None,
-        per_target: float,
-        per_prior: float,
-    ) -> Tensor:
-        loss = self.problem.log_likelihood(self._forward(parameters, buffers, x), Batch(x, y, weight)) * -per_target
-        if self.has_prior:
-            loss = loss - self.problem.smooth_log_prior(parameters) * per_prior
-        return loss
-
     def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
         """The same for each member, on its own rows: (members,)."""
-        run = self._plain if batch.weight is None else self._loss
-        return run(self.parameters, self.buffers, batch.x, batch.y, batch.weight, per_target, per_prior)
+        eta = self._own_rows(self.parameters, self.buffers, batch.x)
+        loss = self._sums(eta, batch) * -per_target
+        if self.problem.has_prior:
+            loss = loss - self._log_prior(self.parameters) * per_prior
+        return loss
 
     @torch.no_grad()
     def score(self, data: Dataset) -> Tensor:
@@ -89,10 +76,16 @@ class Stacked:
         self.module.eval()
         total = torch.zeros(self.members, dtype=torch.float64)
         for batch in data.blocks():
-            etas = self._eta(self.parameters, self.buffers, batch.x)
-            total += torch.stack([self.problem.log_likelihood(eta, batch).double() for eta in etas]).cpu()
+            eta = self._same_rows(self.parameters, self.buffers, batch.x)
+            total += self._sums(eta, batch).double().cpu()
         self.module.train()
         return -total / data.total_weight()
+
+    def _sums(self, eta: Tensor, batch: Batch) -> Tensor:
+        """Σ w log p(y | η) of each member: likelihoods take leading axes as they come."""
+        each = self.problem.likelihood.log_prob(eta, batch.y)
+        each = each if batch.weight is None else each * batch.weight
+        return each.flatten(1).sum(1)
 
 
 Program = Single | Stacked

@@ -54,8 +54,8 @@ class _Run:
         saver = Saver(spec.checkpoint, _fingerprint(problem, spec, len(seeds)))
         self.saved = saver.read()
         if self.saved is not None:
-            if problem.seeded and self.saved["seeds"] != seeds:
-                raise DataError(f"checkpoint was made with another random_state (seed {self.saved['seeds'][0]}).")
+            if problem.seeded:
+                saver.refuse_seeds(self.saved["seeds"], seeds)
             seeds = self.saved["seeds"]
         self.problem, self.spec, self.seeds, self.saver = problem, spec, seeds, saver
         self.data, self.validation = _split(problem, spec, seeds[0])
@@ -69,7 +69,8 @@ class _Run:
         self.proximal = bool(self.l1) and not spec.optimizer.needs_closure
         self.epoch = self.batch = 0
         self.orders: Tensor | None = None
-        self.epoch_loss = torch.zeros(len(seeds), dtype=torch.float64)
+        self.epoch_loss = 0.0  # mean over the batches so far, and over members
+        self.world = distributed.world()
         self.history: dict[str, list[Any]] = {"loss": [], "lr": []} | ({"validation": []} if self.validation else {})
         self.best = Best(len(seeds), spec.patience)
         self.finished = False
@@ -112,7 +113,8 @@ class _Run:
             self.optimizer.zero_grad(set_to_none=True)
             before = _nudge(parameters, noise.weights) if noise is not None and noise.weights else None
             loss = self.objective(batch, share)
-            loss.sum().backward()
+            loss = loss.sum() if self.program.members > 1 else loss
+            loss.backward()
             if before is not None:
                 torch._foreach_copy_([p.data for p in parameters], before)
             self.treat_gradients(parameters)
@@ -121,10 +123,10 @@ class _Run:
         loss = cast(Tensor, self.optimizer.step(closure))  # type: ignore[arg-type]
         if self.proximal:
             self.shrink()
-        value = loss.detach().double().reshape(-1).cpu()
-        if not math.isfinite(float(value.sum())):
+        value = loss.item() / self.program.members
+        if not math.isfinite(value):
             raise TrainingError(
-                f"The loss is {value.sum().item():g} at step {step + 1} (epoch {self.epoch + 1}) with learning rate "
+                f"The loss is {value:g} at step {step + 1} (epoch {self.epoch + 1}) with learning rate "
                 f"{rate:g}. Try a smaller learning rate, clip_norm=1.0, or standardised inputs."
             )
         self.epoch_loss += value / self.batches
@@ -134,7 +136,7 @@ class _Run:
 
     def objective(self, batch: Batch, share: float) -> Tensor:
         """The batch's estimate of (−Σ w log p(y | η) − log p(θ)) / Σ w, per member; this process's part of it."""
-        loss = self.program.loss(batch, 1 / (self.total_weight * share), 1 / self.total_weight / distributed.world())
+        loss = self.program.loss(batch, 1 / (self.total_weight * share), 1 / self.total_weight / self.world)
         if self.l1 and not self.proximal:
             for name, value in self.program.parameters.items():
                 loss = loss + self.l1.get(name, 0.0) / self.total_weight * value.abs().sum()
@@ -144,13 +146,11 @@ class _Run:
         """This process's part of the next batch, and which share of all rows the whole batch is."""
         first = self.batch * self.batch_size
         count = min(self.batch_size, len(self.data) - first)
-        if self.orders is None or (self.batches == 1 and distributed.world() == 1 and self.program.members == 1):
+        if self.orders is None or (self.batches == 1 and self.world == 1 and self.program.members == 1):
             batch = self.data.batch(slice(None))
         else:
-            index = self.orders[..., first : first + count]
-            part = distributed.share(count)
-            index = index[..., part] if distributed.world() > 1 else index
-            batch = self.data.batch(index)
+            part = distributed.share(count) if self.world > 1 else slice(count)
+            batch = self.data.batch(self.orders[..., first : first + count][..., part])
         x = batch.x if self.spec.augment is None else self.spec.augment(batch.x)
         if self.spec.noise is not None and self.spec.noise.inputs:
             x = x + self.spec.noise.inputs * torch.randn_like(x)
@@ -163,7 +163,7 @@ class _Run:
         return stacked.to(self.data.x.device)
 
     def treat_gradients(self, parameters: list[Tensor]) -> None:
-        if distributed.world() > 1:
+        if self.world > 1:
             distributed.sum_(*[p.grad for p in parameters if p.grad is not None])
         if self.spec.clip_norm is not None:
             clip_norm_([p.grad for p in parameters], self.spec.clip_norm, stacked=self.program.members > 1)
@@ -173,10 +173,11 @@ class _Run:
                     p.grad += self.spec.noise.gradients * torch.randn_like(p.grad)
 
     def gathered(self, loss: Tensor) -> Tensor:
-        """The loss over all processes; a closure's value decides line searches, which must agree."""
-        total = loss.detach().clone()
-        distributed.sum_(total)
-        return total.sum() if self.spec.optimizer.needs_closure else total
+        """The loss over all processes: what a line search decides by must be the same in each of them."""
+        total = loss.detach()
+        if self.world > 1:
+            distributed.sum_(total)
+        return total
 
     def gradient_norm(self, parameters: list[Tensor]) -> float:
         return math.sqrt(sum(float(p.grad.double().square().sum()) for p in parameters if p.grad is not None))
@@ -194,9 +195,9 @@ class _Run:
     def end_epoch(self) -> None:
         self.epoch += 1
         self.batch, self.orders = 0, None
-        self.history["loss"].append(float(self.epoch_loss.mean()))
+        self.history["loss"].append(self.epoch_loss)
         self.history["lr"].append(float(self.optimizer.param_groups[0]["lr"]))
-        self.epoch_loss.zero_()
+        self.epoch_loss = 0.0
         if self.validation is not None:
             scores = self.program.score(self.validation)
             distributed.broadcast_(scores)
@@ -304,10 +305,14 @@ def _nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:
 
 
 def _fingerprint(problem: Problem, spec: MAP, members: int) -> dict[str, Any]:
+    """What tells one fit from another; a checkpoint of another is refused."""
+    if spec.checkpoint is None:
+        return {}
     return {
         "inference": repr(spec.replace(checkpoint=None, callbacks=(), augment=None)),
         "members": members,
         "likelihood": repr(problem.likelihood),
+        "network": " ".join(repr(problem.module()).split()),
         "prior": repr(problem.prior),
-        "data": data_fingerprint(problem.data.x, problem.data.y) if spec.checkpoint is not None else None,
+        "data": data_fingerprint(problem.data),
     }

@@ -86,8 +86,8 @@ class Perceptron(ClassifierMixin, Estimator):
         else:
             theta = total / self.max_iter
             warnings.warn(
-                f"After {self.max_iter} passes some rows are still mistakes, so the classes may not be separable; the "
-                "average of all passes is kept. Raise max_iter, or use Classifier.",
+                f"Some rows are still mistakes after max_iter={self.max_iter} passes, so the classes may not be separable; "
+                "the average of all passes is kept. Raise max_iter, or use Classifier.",
                 ConvergenceWarning,
                 stacklevel=3,
             )

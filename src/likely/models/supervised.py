@@ -5,7 +5,8 @@ p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
@@ -83,7 +84,10 @@ class Supervised(Estimator):
             encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
         )
         _check_unit(unit, inference.dtype)
-        self.posterior_ = _solved(inference, problem)
+        with _in_range(inference):
+            posterior = inference.fit(problem)
+        _check_parameters(posterior)
+        self.posterior_ = posterior
         return self
 
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
@@ -99,15 +103,13 @@ class Supervised(Estimator):
         self, likelihood: Likelihood, x: Tensor, y: Tensor, weight: Tensor | None, dtype: torch.dtype
     ) -> Dataset:
         positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
-        missing = likelihood.missing(y)
+        y, missing = _filled(likelihood, y)
         if bool(missing.all()):
             raise DataError("y has no target at all: every one is missing (NaN, or −1 for labels).")
         if weight is not None:
             weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
         if bool(missing.any()):
             weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
-            gap = missing.reshape(*missing.shape, *(1 for _ in range(likelihood.event_dim)))
-            y = torch.where(gap, likelihood.placeholder(y), y)
         if weight is not None and not bool(weight.any()):
             raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
         return Dataset(x, y, weight, dtype, positions)
@@ -124,11 +126,9 @@ class Supervised(Estimator):
         likelihood = self._likelihood()
         targets = self._targets(y, len(x), reset=False)
         likelihood.check(targets)
-        data = self._dataset(likelihood, x, targets, None, self.posterior_.dtype)
-        each = self.posterior_.predictive(likelihood, x).log_prob(data.y.to(x.device, self.posterior_.dtype))
-        if data.weight is not None:
-            each = torch.where(data.weight.to(x.device) > 0, each, 0.0)
-        return as_array(each.reshape(len(x), -1).sum(1))
+        filled, missing = _filled(likelihood, targets)
+        each = self.posterior_.predictive(likelihood, x).log_prob(filled.to(x.device, self.posterior_.dtype))
+        return as_array(torch.where(missing.to(x.device), 0.0, each).reshape(len(x), -1).sum(1))
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions)."""
@@ -148,6 +148,26 @@ class Supervised(Estimator):
         if tuple(x.shape[1:]) != self.in_shape_:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
         return x.to(next((p.device for p in self.posterior_.parameters.values()), x.device))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of a linear network, averaged over the posterior: (features,), or (k, features) for k numbers."""
+        return self._linear_part("weight")
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The biases of a linear network, averaged over the posterior."""
+        return self._linear_part("bias")
+
+    def _linear_part(self, name: str) -> np.ndarray:
+        parameters = self.posterior_.parameters if hasattr(self, "posterior_") else {}
+        if not parameters or not self.plan_.linear:
+            raise AttributeError(f"{type(self).__name__} has coefficients once it is fitted with a linear network.")
+        found = parameters.get(f"network.{name}")
+        weight = parameters["network.weight"]
+        value = weight.new_zeros(weight.shape[:2]) if found is None else found  # no bias: 0
+        mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
+        return as_array(mean[0] if len(mean) == 1 and not self._likelihood().labels else mean)
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -193,18 +213,33 @@ def rows_of(shape: tuple[int, ...]) -> str:
     return f"(n, {', '.join(map(str, shape))})" if shape else "(n,)"
 
 
-def _solved(inference: Inference, problem: Problem) -> Posterior:
-    """The posterior; numbers beyond what the machine can hold are an error and never a model."""
-    advice = "Such data have numbers that are too large, or far too different in size: standardise X and y first."
+def _filled(likelihood: Likelihood, y: Tensor) -> tuple[Tensor, Tensor]:
+    """y with values inside the support where it is missing, and where that is (without the axes of one target)."""
+    missing = likelihood.missing(y)
+    if not bool(missing.any()):
+        return y, missing
+    gap = missing.reshape(*missing.shape, *(1 for _ in range(likelihood.event_dim)))
+    return torch.where(gap, likelihood.placeholder(y), y), missing
+
+
+@contextmanager
+def _in_range(inference: Inference) -> Iterator[None]:
+    """Numbers beyond what the machine can hold are an error that says what to do."""
     try:
-        posterior = inference.fit(problem)
+        yield
     except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
-        reason = str(error).partition("\n")[0]
-        raise TrainingError(f"{inference!r} cannot solve for the parameters ({reason}). {advice}") from error
+        raise TrainingError(
+            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or far too different "
+            "in size; standardise them first."
+        ) from error
+
+
+def _check_parameters(posterior: Posterior) -> None:
     for name, value in posterior.parameters.items():
         if not bool(torch.isfinite(value).all()):
-            raise TrainingError(f"{inference!r} found parameters that are not finite ({name}). {advice}")
-    return posterior
+            raise TrainingError(
+                f"The fit ended with parameters that are not finite ({name}); standardise X and y first."
+            )
 
 
 def _check_unit(unit: Tensor | None, dtype: torch.dtype) -> None:

@@ -9,12 +9,14 @@ AdamW    θ ← θ − ηλθ, then Adam
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..core.spec import require
-from .base import Optimizer, build_fused, is_number, is_share
+from .base import Optimizer, build_fused, fusable, is_number, is_share
+from .fused import FusedAdam
 
 __all__ = ["AdaGrad", "Adam", "AdamW", "RMSprop"]
 
@@ -84,7 +86,9 @@ class Adam(Optimizer):
         _require_eps(self)
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        return build_fused(torch.optim.Adam, parameters, lr=self.lr, betas=self.betas, eps=self.eps)
+        found = list(parameters)
+        kind = FusedAdam if fusable(found) else torch.optim.Adam
+        return kind(found, lr=self.lr, betas=self.betas, eps=self.eps)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)
@@ -109,8 +113,11 @@ class AdamW(Optimizer):
         require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        options = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
-        return build_fused(torch.optim.AdamW, parameters, lr=self.lr, **options)
+        found = list(parameters)
+        options: dict[str, Any] = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
+        if fusable(found):
+            return FusedAdam(found, lr=self.lr, decoupled=True, **options)
+        return torch.optim.AdamW(found, lr=self.lr, **options)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)

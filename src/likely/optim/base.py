@@ -70,15 +70,18 @@ def build_fused(
     a word. So they are only used for contiguous parameters, and gradients are made contiguous before each step.
     """
     found = list(parameters)
-    fused = bool(found) and all(_fusable(p) for p in found)
+    fused = fusable(found)
     optimizer = kind(found, fused=fused, **options)  # type: ignore[call-arg]
     if fused:
         optimizer.register_step_pre_hook(_make_gradients_contiguous)
     return optimizer
 
 
-def _fusable(parameter: Tensor) -> bool:
-    return parameter.is_floating_point() and parameter.is_contiguous() and parameter.device.type in ("cpu", "cuda")
+def fusable(parameters: Sequence[Tensor]) -> bool:
+    """Whether fused kernels give the right numbers for these parameters."""
+    devices = {parameter.device.type for parameter in parameters}
+    plain = all(parameter.is_floating_point() and parameter.is_contiguous() for parameter in parameters)
+    return plain and devices in ({"cpu"}, {"cuda"})
 
 
 def _make_gradients_contiguous(optimizer: torch.optim.Optimizer, args: Sequence[Any], kwargs: dict[str, Any]) -> None:

@@ -63,7 +63,7 @@ def gain(name: str) -> float:
     >>> round(gain("relu") ** 2, 6)
     2.0
     """
-    z = torch.linspace(-12.0, 12.0, 24_001, dtype=torch.float64, device="cpu")  # numbers are needed, whatever the default
+    z = torch.linspace(-12.0, 12.0, 24_001, dtype=torch.float64, device="cpu")  # whatever the default device
     density = torch.exp(-0.5 * z.square())
     function = activation(name)
     kept = [float((density * (function(s * z) / s).square()).sum() / density.sum()) for s in (1.0, 1e6)]
