@@ -192,7 +192,7 @@ KILLED = """
     rng = np.random.default_rng(0)
     X = rng.normal(size=(40, 2))
     y = np.sin(X[:, 0])
-    training = MAP(Adam(0.01), epochs=60, batch_size=8, schedule=Cosine(), validation=0.2)
+    training = MAP(Adam(0.01), epochs=30, batch_size=8, schedule=Cosine(), validation=0.2)
 
     def fit(inference):
         torch.set_num_threads(1)

@@ -50,6 +50,7 @@ class Perceptron(ClassifierMixin, Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Pass over the rows until none is a mistake. A row without a label (NaN, None) does not count."""
+        vars(self).pop("coef_", None)  # a fit that fails leaves no model of other data behind
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise SpecError(f"Perceptron(max_iter={self.max_iter!r}): max_iter must be a positive whole number.")
         rows = self._rows(X, reset=True)
@@ -86,8 +87,8 @@ class Perceptron(ClassifierMixin, Estimator):
         else:
             theta = total / self.max_iter
             warnings.warn(
-                f"Some rows are still mistakes after max_iter={self.max_iter} passes, so the classes may not be separable; "
-                "the average of all passes is kept. Raise max_iter, or use Classifier.",
+                f"Some rows are still mistakes after max_iter={self.max_iter} passes, so the classes may not be "
+                "separable; the average of all passes is kept. Raise max_iter, or use Classifier.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -107,6 +108,9 @@ class Perceptron(ClassifierMixin, Estimator):
         """The class on whose side of the hyperplane each row lies."""
         side = (self.decision_function(X) > 0).astype(int)
         return self.classes_[side]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "coef_")
 
     def _rows(self, X: Any, *, reset: bool) -> Tensor:
         rows = as_rows(self, X, reset=reset)

@@ -55,6 +55,7 @@ class Supervised(Estimator):
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn θ from rows X and targets y. A missing target (NaN, or −1 for labels) does not count."""
+        vars(self).pop("posterior_", None)  # a fit that fails leaves no model of other data behind
         x = as_rows(self, X, reset=True)
         targets = self._targets(y, len(x), reset=True)
         likelihood = self._likelihood()
@@ -89,6 +90,9 @@ class Supervised(Estimator):
         _check_parameters(posterior)
         self.posterior_ = posterior
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
 
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
         return likelihood.target(y)
@@ -229,8 +233,8 @@ def _in_range(inference: Inference) -> Iterator[None]:
         yield
     except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
         raise TrainingError(
-            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or far too different "
-            "in size; standardise them first."
+            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or too different in "
+            "size; standardise them first."
         ) from error
 
 
