@@ -46,9 +46,7 @@ def covering_array(axes):
     """Cells such that every pair of values from two axes meets: greedily, the cell with the most new pairs next."""
     names = list(axes)
     places = {name: range(len(values)) for name, values in axes.items()}
-    missing = {
-        ((a, i), (b, j)) for a, b in itertools.combinations(names, 2) for i in places[a] for j in places[b]
-    }
+    missing = {((a, i), (b, j)) for a, b in itertools.combinations(names, 2) for i in places[a] for j in places[b]}
 
     def pairs(cell):
         return set(itertools.combinations(list(zip(names, cell, strict=True)), 2))

@@ -37,10 +37,25 @@ VARIANTS = [
 ]
 
 
+def has_closed_form(likelihood):
+    return type(likelihood).estimate is not Likelihood.estimate
+
+
+def is_smooth(likelihood):
+    """A Laplace is not: its slope jumps at every y (test_laplace.py judges its estimate)."""
+    return "Laplace" not in repr(likelihood)
+
+
 def pytest_generate_tests(metafunc):
-    if "likelihood" in metafunc.fixturenames:
-        everything = [cls.example() for cls in registered(Likelihood).values()] + VARIANTS
-        metafunc.parametrize("likelihood", everything, ids=repr)
+    everything = [cls.example() for cls in registered(Likelihood).values()] + VARIANTS
+    groups = {
+        "likelihood": everything,
+        "smooth": [one for one in everything if is_smooth(one)],
+        "closed_form": [one for one in everything if has_closed_form(one)],
+    }
+    for name, members in groups.items():
+        if name in metafunc.fixturenames:
+            metafunc.parametrize(name, members, ids=repr)
 
 
 @pytest.fixture

@@ -29,6 +29,11 @@ class Checkpoint(Spec, axis="checkpoint"):
     path: str
     seconds: float = 10.0
 
+    @classmethod
+    def example(cls) -> Checkpoint:
+        """A file in the working folder."""
+        return cls("run.ckpt")
+
     def validate(self) -> None:
         """The time between writes is not negative."""
         if isinstance(self.path, os.PathLike):

@@ -105,7 +105,8 @@ class MAP(Inference):
         require(self.tol is None or self.tol > 0, self, "tol", "positive or None")
         require(self.patience is None or self.patience > 0, self, "patience", "a positive number of epochs or None")
         given = self.validation is None or isinstance(self.validation, _Held)
-        require(given or 0 < self.validation < 1, self, "validation", "a fraction between 0 and 1, or (X, y)")
+        fraction = isinstance(self.validation, float) and 0 < self.validation < 1
+        require(given or fraction, self, "validation", "a fraction between 0 and 1, or (X, y)")
 
     def fit(self, problem: Problem) -> Posterior:
         """One parameter vector."""

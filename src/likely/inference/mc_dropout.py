@@ -6,16 +6,17 @@ p(y | x) ≈ 1/T Σₜ p(y | η(x; θ̂ ⊙ maskₜ))
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ..core.errors import ApproximationWarning
+from ..core.errors import ApproximationWarning, ModelFileError
 from ..core.random import isolated
 from ..core.spec import as_spec, require
 from .map import MAP
-from .posterior import Posterior
+from .posterior import Posterior, average
 from .problem import Inference, Problem
 
 __all__ = ["DropoutPosterior", "MCDropout"]
@@ -82,9 +83,14 @@ class DropoutPosterior(Posterior):
             eta = super().eta(repeated)
         return eta.unflatten(1, (draws, len(x))).flatten(0, 1)
 
+    @classmethod
+    def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
+        numbers = [learned["info"][name] for name in ("draws", "seed")]
+        if not all(type(number) is int and number >= 0 for number in numbers) or numbers[0] < 1:
+            raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
+        return super().restore(module, learned, tensors)
+
     def predictive(self, likelihood: Any, x: Tensor) -> Any:
         """Members' weights are shared out equally over masks."""
-        from .posterior import average
-
         draws = int(self.info["draws"])
         return average(likelihood, self.eta(x), self.weights.repeat_interleave(draws) / draws)

@@ -17,6 +17,7 @@ from torch.distributions import Distribution
 from torch.func import functional_call
 from torch.nn.functional import logsigmoid
 
+from ..core.errors import ModelFileError
 from ..core.files import check_tensors
 
 __all__ = ["Posterior"]
@@ -144,6 +145,8 @@ class Posterior:
         ):
             check_tensors({name: (len(weights), *value.shape) for name, value in own}, given)
         ordered = {name: parts["parameters"][name] for name, _ in module.named_parameters()}
+        if weights.ndim != 1 or not all(value.is_floating_point() for value in (weights, *ordered.values())):
+            raise ModelFileError("The file does not fit its own specs: parameters and weights must be real numbers.")
         return cls(module, ordered, parts["buffers"], weights, learned["info"])
 
 

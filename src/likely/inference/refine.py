@@ -32,7 +32,7 @@ def refine(energy: Energy, point: Tensor, hessian: Tensor, *, tol: float, passes
     for iteration in range(1, passes + 1):
         move = -_two_loop(slope, pairs, metric)
         gain = -float(slope @ move)
-        if not gain > 0:
+        if not gain >= 0:
             return None
         target = point + move
         if gain <= tol:

@@ -50,7 +50,7 @@ class Perceptron(ClassifierMixin, Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Pass over the rows until none is a mistake. A row without a label (NaN, None) does not count."""
-        vars(self).pop("coef_", None)  # a fit that fails leaves no model of other data behind
+        self.__dict__.pop("coef_", None)  # a fit that fails leaves no model of other data behind
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise SpecError(f"Perceptron(max_iter={self.max_iter!r}): max_iter must be a positive whole number.")
         rows = self._rows(X, reset=True)

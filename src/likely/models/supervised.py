@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from ..core import distributed
-from ..core.errors import DataError, TrainingError
+from ..core.errors import DataError, ModelFileError, TrainingError
 from ..core.estimator import Estimator
 from ..core.random import isolated, seed_of
 from ..core.spec import as_spec
@@ -55,7 +55,7 @@ class Supervised(Estimator):
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn θ from rows X and targets y. A missing target (NaN, or −1 for labels) does not count."""
-        vars(self).pop("posterior_", None)  # a fit that fails leaves no model of other data behind
+        self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
         x = as_rows(self, X, reset=True)
         targets = self._targets(y, len(x), reset=True)
         likelihood = self._likelihood()
@@ -196,7 +196,9 @@ class Supervised(Estimator):
         self.in_shape_ = tuple(learned["in_shape"])
         self.target_ = Target.from_json(learned["target"])
         self.plan_ = Plan.from_json(learned["plan"])
-        likelihood = self._likelihood()
+        likelihood, names = self._likelihood(), getattr(self, "feature_names_in_", None)
+        if self.in_shape_[0] != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
+            raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
         size = likelihood.size(self.target_)
         module = self.plan_.blank(as_network(self.network), size, unit="buffers.unit" in tensors)
         posterior = learned["posterior"]
@@ -233,8 +235,8 @@ def _in_range(inference: Inference) -> Iterator[None]:
         yield
     except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
         raise TrainingError(
-            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or too different in "
-            "size; standardise them first."
+            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or too different "
+            "in size; standardise them first."
         ) from error
 
 

@@ -28,11 +28,15 @@ class _Module(Network):
     module: nn.Module
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
-        """A copy; its layers with `reset_parameters` start anew, so that members of an ensemble differ."""
+        """A copy; its layers with `reset_parameters` start anew, so that members of an ensemble differ.
+
+        Layers whose parameters are all frozen (`requires_grad=False`) keep their weights.
+        """
         fresh = copy.deepcopy(self.module)
         for layer in fresh.modules():
             reset = getattr(layer, "reset_parameters", None)
-            if callable(reset):
+            own = list(layer.parameters(recurse=False))
+            if callable(reset) and (not own or any(parameter.requires_grad for parameter in own)):
                 reset()
         return fresh
 
@@ -52,7 +56,10 @@ class _Builder(Network):
 
 
 def as_network(value: Any) -> Network:
-    """A network from a spec, text, an `nn.Module` (copied, never changed), or a function that builds one.
+    """A network from a spec, text, an `nn.Module`, or a function that builds one.
+
+    A module is copied, never changed, and its layers start anew, except frozen ones. To start from the weights it has,
+    give a function that returns it: `network=lambda in_shape, out_features: copy.deepcopy(module)`.
 
     >>> as_network(lambda in_shape, out_features: nn.Linear(in_shape[-1], out_features)).build((3,), 2)
     Linear(in_features=3, out_features=2, bias=True)
