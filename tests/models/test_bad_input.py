@@ -71,7 +71,7 @@ def with_value(array, place, value):
     ],
     ids=[
         "empty", "empty tensor", "no columns", "nan", "inf", "inf tensor", "nan in frame", "one axis",
-        "one axis tensor", "complex", "complex too", "sparse tensor", "text", "text objects", "dicts", "ragged", "dates",
+        "one axis tensor", "complex", "complex too", "sparse tensor", "text", "words", "dicts", "ragged", "dates",
     ],
 )  # fmt: skip
 def test_rows(model, y, rows, message):

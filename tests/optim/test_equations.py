@@ -93,25 +93,24 @@ def adam(lr, betas, eps, weight_decay=0.0):
         yield theta
 
 
-@pytest.mark.parametrize(
-    ("spec", "equations"),
-    [
-        (SGD(0.1), sgd(0.1)),
-        (SGD(0.1, momentum=0.8), sgd(0.1, 0.8)),
-        (SGD(0.1, momentum=0.8, weight_decay=0.3), sgd(0.1, 0.8, 0.3)),
-        (SGD(0.1, momentum=0.8, nesterov=True), sgd(0.1, 0.8, nesterov=True)),
-        (HeavyBall(0.1, 0.7), heavy_ball(0.1, 0.7)),
-        (Nesterov(0.1, 0.7), nesterov(0.1, 0.7)),
-        (AdaGrad(0.3, eps=1e-3), adagrad(0.3, 1e-3)),
-        (RMSprop(0.05, decay=0.9, eps=1e-3), rmsprop(0.05, 0.9, 1e-3)),
-        (Adam(0.1, betas=(0.8, 0.95), eps=1e-3), adam(0.1, (0.8, 0.95), 1e-3)),
-        (AdamW(0.1, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.2), adam(0.1, (0.8, 0.95), 1e-3, 0.2)),
-        (GradientDescent(0.1, line_search=None), sgd(0.1)),
-    ],
-    ids=str,
-)
-def test_steps_are_those_of_the_equations(spec, equations):
-    np.testing.assert_allclose(torch_path(spec), list(equations), rtol=0, atol=1e-6)
+PATHS = {
+    SGD(0.1): lambda: sgd(0.1),
+    SGD(0.1, momentum=0.8): lambda: sgd(0.1, 0.8),
+    SGD(0.1, momentum=0.8, weight_decay=0.3): lambda: sgd(0.1, 0.8, 0.3),
+    SGD(0.1, momentum=0.8, nesterov=True): lambda: sgd(0.1, 0.8, nesterov=True),
+    HeavyBall(0.1, 0.7): lambda: heavy_ball(0.1, 0.7),
+    Nesterov(0.1, 0.7): lambda: nesterov(0.1, 0.7),
+    AdaGrad(0.3, eps=1e-3): lambda: adagrad(0.3, 1e-3),
+    RMSprop(0.05, decay=0.9, eps=1e-3): lambda: rmsprop(0.05, 0.9, 1e-3),
+    Adam(0.1, betas=(0.8, 0.95), eps=1e-3): lambda: adam(0.1, (0.8, 0.95), 1e-3),
+    AdamW(0.1, betas=(0.8, 0.95), eps=1e-3, weight_decay=0.2): lambda: adam(0.1, (0.8, 0.95), 1e-3, 0.2),
+    GradientDescent(0.1, line_search=None): lambda: sgd(0.1),
+}
+
+
+@pytest.mark.parametrize("spec", PATHS, ids=str)
+def test_steps_are_those_of_the_equations(spec):
+    np.testing.assert_allclose(torch_path(spec), list(PATHS[spec]()), rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("decay", [0.01, 0.5, 3.0])
