@@ -7,7 +7,7 @@ import pytest
 import statsmodels.api as sm
 import torch
 from scipy.special import expit
-from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, PoissonRegressor
+from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, PoissonRegressor, QuantileRegressor
 
 import likely.inference.newton as newton_module
 from likely import Classifier, Regressor
@@ -397,3 +397,14 @@ def test_too_many_parameters_are_refused_with_a_remedy(rng, X):
 def test_arguments_are_positive(argument):
     with pytest.raises(SpecError, match=rf"Newton\({argument}=0\): {argument} must be positive"):
         Newton(**{argument: 0})
+
+
+def test_laplace_noise_is_least_absolute_deviations(rng):
+    x = rng.normal(size=(200, 3))
+    y = x @ [1.0, -2.0, 0.5] + rng.standard_t(2, size=200)
+    ours = Regressor("laplace", inference=Newton()).fit(x, y)
+    peer = QuantileRegressor(quantile=0.5, alpha=0.0).fit(x, y)
+    loss = np.abs(y - ours.predict(x)).mean()
+    best = np.abs(y - peer.predict(x)).mean()
+    assert best <= loss * (1 + 1e-9)
+    assert loss <= best * (1 + 1e-4)

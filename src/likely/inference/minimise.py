@@ -46,13 +46,14 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
     assert hessian is not None
     objective = value + float(l1 @ point.abs())
     first = _smallest(hessian)
-    damping, before = 0.0, math.inf
+    damping, before, plain = 0.0, math.inf, math.inf
     for iteration in range(1, max_iter + 1):
         curvature = _smallest(hessian)
         if curvature < GONE * first:
             return Minimum(point, True, True, iteration)
         target = _model_minimum(hessian, slope, point, l1, damping)
         gain = -float(slope @ (target - point)) - float(l1 @ (target.abs() - point.abs()))
+        plain = gain if damping == 0 else plain
         rounding = 1e-11 * abs(objective) if damping else 0.0  # below it, whether a damped step helped cannot be seen
         if gain * (1 + damping) <= max(tol, rounding):
             # the step leaves an error of second order: worth taking, not worth a further look
@@ -77,8 +78,10 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
             assert hessian is not None
         damping = max(damping * 10, 1e-3)
         if damping > 1e12:
-            return Minimum(point, gain * (1 + damping) <= 1e-6 * max(1.0, abs(objective)), False, iteration)
-    return Minimum(point, False, _smallest(hessian) < FADING * first, max_iter)
+            break
+    # at a kink slopes jump and steps crawl: what counts then is that next to nothing is left to gain
+    small = plain <= 1e-6 * max(1.0, abs(objective))
+    return Minimum(point, small, _smallest(hessian) < FADING * first, iteration)
 
 
 def _model_minimum(hessian: Tensor, slope: Tensor, point: Tensor, l1: Tensor, damping: float) -> Tensor:
