@@ -50,6 +50,7 @@ def pytest_generate_tests(metafunc):
     everything = [cls.example() for cls in registered(Likelihood).values()] + VARIANTS
     groups = {
         "likelihood": everything,
+        "labelled": [one for one in everything if one.labels],
         "smooth": [one for one in everything if is_smooth(one)],
         "closed_form": [one for one in everything if has_closed_form(one)],
     }

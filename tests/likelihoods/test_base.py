@@ -9,6 +9,7 @@ from torch.func import grad, jacrev, vmap
 from likely.core.errors import DataError
 from likely.core.spec import Spec
 from likely.likelihoods import Likelihood, Product, Target
+from likely.likelihoods.joint import point
 from likely.likelihoods.mle import maximise
 
 
@@ -46,6 +47,11 @@ def test_sample_lies_in_the_support(likelihood, draw):
 def test_log_prob_is_that_of_the_distribution(likelihood, draw):
     eta, y = draw(likelihood, 200)
     torch.testing.assert_close(likelihood.log_prob(eta, y), likelihood.distribution(eta).log_prob(y), atol=1e-8, rtol=0)
+
+
+def test_log_likelihood_is_the_sum(likelihood, draw):
+    eta, y = draw(likelihood, 20)
+    torch.testing.assert_close(likelihood.log_likelihood(eta, y), likelihood.log_prob(eta, y).sum())
 
 
 def test_log_prob_broadcasts(likelihood, draw):
@@ -194,3 +200,21 @@ def test_missing_is_per_target(likelihood, draw):
     if likelihood.event_dim and not isinstance(likelihood, Product):
         y[2, 0] = torch.nan
         assert likelihood.missing(y).tolist() == [False, True, True]
+
+
+# --- one best value -------------------------------------------------------------------------------------------------
+def test_the_mean_is_that_of_the_distribution(likelihood, draw):
+    eta, _ = draw(likelihood, 20)
+    mean, expected = likelihood.mean(eta), point(likelihood.distribution(eta))
+    assert bool(torch.isfinite(mean.double()).all())
+    exists = expected.isfinite()  # a Student t with df ≤ 1 has none
+    torch.testing.assert_close(mean[exists], expected[exists])
+
+
+def test_probabilities_of_classes_are_those_of_the_distribution(labelled, draw):
+    eta, _ = draw(labelled, 20)
+    probabilities = labelled.probabilities(eta)
+    torch.testing.assert_close(probabilities.sum(-1), torch.ones(20, dtype=eta.dtype))
+    for label in range(probabilities.shape[-1]):
+        y = torch.full((20,), float(label), dtype=eta.dtype)
+        torch.testing.assert_close(probabilities[:, label], labelled.log_prob(eta, y).exp())

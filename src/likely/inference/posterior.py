@@ -77,6 +77,11 @@ class Posterior:
         """The dtype of the parameters, in which predictions are computed."""
         return next((p.dtype for p in self.parameters.values()), torch.float32)
 
+    @property
+    def single(self) -> bool:
+        """Whether one parameter vector is all there is, so that its η answers for the posterior."""
+        return self.kind == "members" and len(self.weights) == 1
+
     @torch.no_grad()
     def eta(self, x: Tensor) -> Tensor:
         """η of every member: (members, n, *positions, size)."""

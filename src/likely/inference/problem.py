@@ -50,8 +50,9 @@ class Problem:
 
     def log_likelihood(self, eta: Tensor, batch: Batch) -> Tensor:
         """Σ w log p(y | η) over a batch."""
-        each = self.likelihood.log_prob(eta, batch.y)
-        return each.sum() if batch.weight is None else (each * batch.weight).sum()
+        if batch.weight is None:
+            return self.likelihood.log_likelihood(eta, batch.y)
+        return (self.likelihood.log_prob(eta, batch.y) * batch.weight).sum()
 
     @cached_property
     def has_prior(self) -> bool:

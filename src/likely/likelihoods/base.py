@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
-from torch.distributions import Distribution, constraints
+from torch.distributions import Bernoulli, Distribution, constraints
 
 from ..core.errors import DataError
 from ..core.spec import Spec
 from .curvature import curvature
+from .joint import point
 from .mle import newton
 from .weighted import as_given, clean
 
@@ -110,6 +111,19 @@ class Likelihood(Spec, axis="likelihood"):
         """log p(y | η), of shape (…). An override is a faster closed form, tested against this one."""
         return self.distribution(eta).log_prob(y)
 
+    def log_likelihood(self, eta: Tensor, y: Tensor) -> Tensor:
+        """Σ log p(y | η) over all targets: what training adds up. An override is one kernel instead of three."""
+        return self.log_prob(eta, y).sum()
+
+    # --- one best value -----------------------------------------------------------------------------------------
+    def mean(self, eta: Tensor) -> Tensor:
+        """The mean of y given η. An override is a shorter way, tested against this one."""
+        return point(self.distribution(eta))
+
+    def probabilities(self, eta: Tensor) -> Tensor:
+        """The probability of each class given η: (…, classes), for likelihoods of labels."""
+        return of_classes(self.distribution(eta))
+
     # --- second-order methods -----------------------------------------------------------------------------------
     @property
     def least_squares(self) -> bool:
@@ -202,3 +216,9 @@ class Likelihood(Spec, axis="likelihood"):
         if self.support.is_discrete and value != round(value):
             return "a value that is not a whole number"
         return "a value outside the support"
+
+
+def of_classes(distribution: Distribution) -> Tensor:
+    """The probability of each class, (…, classes): of 0 and 1 for a Bernoulli."""
+    probs: Tensor = distribution.probs  # type: ignore[attr-defined]
+    return torch.stack([1 - probs, probs], -1) if isinstance(distribution, Bernoulli) else probs

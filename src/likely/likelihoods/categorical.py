@@ -65,6 +65,14 @@ class Categorical(Likelihood):
         logits = eta.expand(*shape, eta.shape[-1]).reshape(-1, eta.shape[-1])
         return -cross_entropy(logits, y.long().expand(shape).reshape(-1), reduction="none").reshape(shape)
 
+    def log_likelihood(self, eta: Tensor, y: Tensor) -> Tensor:
+        if eta.ndim == 2 and y.shape == eta.shape[:-1]:
+            return -cross_entropy(eta, y.long(), reduction="sum")
+        return super().log_likelihood(eta, y)
+
+    def probabilities(self, eta: Tensor) -> Tensor:
+        return eta.softmax(-1)
+
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[y = k] − pₖ and diag(p) − ppᵀ."""
         log_prob, score = self.slope(eta, y)

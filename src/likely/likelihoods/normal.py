@@ -46,6 +46,9 @@ class Normal(Likelihood):
     def known_scale(self) -> float | None:
         return None if isinstance(self.scale, str) else float(self.scale)
 
+    def mean(self, eta: Tensor) -> Tensor:
+        return eta[..., 0]
+
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The expected information, diag(1/σ², 2) in (μ, log σ): unlike the observed one it is always positive."""
         log_prob, score = self.slope(eta, y)

@@ -51,6 +51,10 @@ class StudentT(Likelihood):
         df, scale = log_df.clamp(NARROWEST, WIDEST).exp(), bounded_exp(bounded_log(log_scale))
         return StableStudentT(df.expand_as(location), location, scale.expand_as(location), validate_args=False)
 
+    def mean(self, eta: Tensor) -> Tensor:
+        """The location, also where tails are too heavy (df ≤ 1) for a mean to exist."""
+        return eta[..., 0]
+
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         log_scale, log_df = logarithms(eta, 1, self.scale, self.df)
         return _log_density(y, eta[..., 0], bounded_log(log_scale), log_df.clamp(NARROWEST, WIDEST))

@@ -15,6 +15,7 @@ from ..core.errors import DataError, SpecError
 from ..core.spec import as_spec
 from ..core.validation import as_weights
 from ..likelihoods import Bernoulli, Categorical, Likelihood, Target
+from ..likelihoods.base import of_classes
 from ..networks import Linear
 from ..priors import Flat
 from .labels import as_column, encode_labels, read_labels, restore_classes, shown, state_of_classes
@@ -87,11 +88,8 @@ class Classifier(ClassifierMixin, Supervised):
         return float(np.average(predicted == labels, weights=share))
 
     def _probabilities(self, X: Any) -> np.ndarray:
-        distribution: Any = self.predict_dist(X)
-        probs = distribution.probs
-        if isinstance(distribution, torch.distributions.Bernoulli):
-            probs = torch.stack([1 - probs, probs], -1)
-        return as_array(probs)
+        probabilities = self._point(X, "probabilities")
+        return as_array(of_classes(self.predict_dist(X)) if probabilities is None else probabilities)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, str) and self.likelihood == "auto":

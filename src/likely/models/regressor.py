@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.base import RegressorMixin
-from sklearn.metrics import r2_score
 from torch import Tensor
 
 from ..core.errors import DataError, SpecError
@@ -58,7 +57,8 @@ class Regressor(RegressorMixin, Supervised):
 
     def predict(self, X: Any) -> np.ndarray:
         """The mean of p(y | x, data), shaped like y."""
-        return as_array(point(self.predict_dist(X)).double())
+        mean = self._point(X, "mean")
+        return as_array((point(self.predict_dist(X)) if mean is None else mean).double())
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
@@ -70,6 +70,8 @@ class Regressor(RegressorMixin, Supervised):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""
+        from sklearn.metrics import r2_score  # slow to import, and not needed to fit or to predict
+
         predicted = self.predict(X)
         targets = self._targets(y, len(predicted), reset=False).numpy().reshape(len(predicted), -1)
         predicted = predicted.reshape(targets.shape)

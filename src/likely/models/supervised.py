@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -41,6 +41,7 @@ class Supervised(Estimator):
     random_state: Any
     device: Any
     verbose: bool
+    likelihood_: Likelihood
     posterior_: Posterior
 
     # --- what differs -------------------------------------------------------------------------------------------
@@ -58,7 +59,7 @@ class Supervised(Estimator):
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
         x = as_rows(self, X, reset=True)
         targets = self._targets(y, len(x), reset=True)
-        likelihood = self._likelihood()
+        self.likelihood_ = likelihood = self._likelihood()
         network, prior = as_network(self.network), as_spec(self.prior, Prior, "prior")
         device = device_of(self.device)
         likelihood.check(targets)
@@ -122,12 +123,12 @@ class Supervised(Estimator):
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions)."""
         x = self._rows(X)
-        return self.posterior_.predictive(self._likelihood(), x)
+        return self.posterior_.predictive(self.likelihood_, x)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""
         x = self._rows(X)
-        likelihood = self._likelihood()
+        likelihood = self.likelihood_
         targets = self._targets(y, len(x), reset=False)
         likelihood.check(targets)
         filled, missing = _filled(likelihood, targets)
@@ -142,16 +143,23 @@ class Supervised(Estimator):
         with isolated(seed_of(self.random_state if random_state is None else random_state)):
             return self._decode(distribution.sample((int(n),)))
 
+    @torch.inference_mode()
+    def _point(self, X: Any, question: Literal["mean", "probabilities"]) -> Tensor | None:
+        """The likelihood's answer where one parameter vector is all there is to ask; None where there are more."""
+        x = self._rows(X)
+        return getattr(self.likelihood_, question)(self.posterior_.eta(x)[0]) if self.posterior_.single else None
+
     def _decode(self, y: Tensor) -> np.ndarray:
         return as_array(y)
 
     def _rows(self, X: Any) -> Tensor:
         """Rows to ask about, where the posterior is."""
-        check_is_fitted(self)
+        if "posterior_" not in self.__dict__:
+            check_is_fitted(self)
         x = as_rows(self, X, reset=False)
         if tuple(x.shape[1:]) != self.in_shape_:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
-        return x.to(next((p.device for p in self.posterior_.parameters.values()), x.device))
+        return x.to(self.posterior_.weights.device)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -171,7 +179,7 @@ class Supervised(Estimator):
         weight = parameters["network.weight"]
         value = weight.new_zeros(weight.shape[:2]) if found is None else found  # no bias: 0
         mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
-        return as_array(mean[0] if len(mean) == 1 and not self._likelihood().labels else mean)
+        return as_array(mean[0] if len(mean) == 1 and not self.likelihood_.labels else mean)
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -196,7 +204,8 @@ class Supervised(Estimator):
         self.in_shape_ = tuple(learned["in_shape"])
         self.target_ = Target.from_json(learned["target"])
         self.plan_ = Plan.from_json(learned["plan"])
-        likelihood, names = self._likelihood(), getattr(self, "feature_names_in_", None)
+        self.likelihood_ = likelihood = self._likelihood()
+        names = getattr(self, "feature_names_in_", None)
         if self.in_shape_[0] != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
             raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
         size = likelihood.size(self.target_)
