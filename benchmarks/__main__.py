@@ -15,6 +15,7 @@ from typing import Any
 from .timing import Result, table
 
 HERE = Path(__file__).resolve().parent
+RESULTS = HERE / "results.json"
 PACKAGES = ("likely", "torch", "numpy", "scikit-learn", "skorch", "lightning", "glum", "statsmodels")
 
 
@@ -23,33 +24,33 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="file names without .py; all if none is given")
     parser.add_argument("--repeats", type=int, help="instead of each benchmark's own number")
     options = parser.parse_args()
-    results: list[Result] = []
     for name in options.names or sorted(module.name for module in pkgutil.iter_modules([str(HERE)])):
         run = None if name == "__main__" else getattr(importlib.import_module(f".{name}", __package__), "run", None)
         if run is None:
             continue
         found = run(options.repeats) if options.repeats else run()
         print(f"\n{table(found)}", flush=True)
-        results += found
-    if not options.names:
-        write(results)
+        write(name, found)
 
 
-def write(results: list[Result]) -> None:
-    """results.md to read and results.json to compute with."""
-    where = machine()
-    facts = ", ".join(f"{name} {value}" for name, value in where.items())
-    missed = sum(not r.met for r in results)
+def write(name: str, found: list[Result]) -> None:
+    """Put the lines of one benchmark into results.json, to compute with, and results.md, to read."""
+    data = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"results": {}}
+    data["machine"] = machine()
+    data["results"][name] = [result.to_json() for result in found]
+    data["results"] = dict(sorted(data["results"].items()))
+    RESULTS.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    lines = [Result.from_json(line) for lines in data["results"].values() for line in lines]
+    missed = sum(not line.met for line in lines)
     text = (
         "# Benchmarks\n\n"
         "Ratio is likely / peer, so smaller is better; a ratio within its target at equal or better quality is met. "
         'Times are medians of interleaved repeats after a warm-up; "least" are the shortest of each side. '
-        "`python -m benchmarks` makes this page.\n\n"
-        f"{facts}. {len(results) - missed} of {len(results)} lines are met.\n\n{table(results)}\n"
+        "`python -m benchmarks` makes this page, `python -m benchmarks NAME` renews the lines of one.\n\n"
+        f"{', '.join(f'{key} {value}' for key, value in data['machine'].items())}. "
+        f"{len(lines) - missed} of {len(lines)} lines are met.\n\n{table(lines)}\n"
     )
-    (HERE / "results.md").write_text(text, encoding="utf-8")
-    data = {"machine": where, "results": [r.to_json() for r in results]}
-    (HERE / "results.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    RESULTS.with_suffix(".md").write_text(text, encoding="utf-8")
 
 
 def machine() -> dict[str, Any]:

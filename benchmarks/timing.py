@@ -54,6 +54,12 @@ class Result:
         """Whether quality is equal (or better) and the ratio within its target, if it has one."""
         return self.equal and (self.target is None or self.ratio <= self.target)
 
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Result:
+        """The inverse of `to_json`."""
+        own = {key: value for key, value in data.items() if key not in ("ratio", "met")}
+        return Result(**own | {"least": None if own["least"] is None else tuple(own["least"])})
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         return asdict(self) | {"ratio": self.ratio, "met": self.met}

@@ -1,7 +1,8 @@
 """What is trained: one module, or several members of one kind as a single stacked tensor program.
 
 Both answer the same questions: the loss of a batch (one number per member), a validation score, the state. The stacked
-form holds every parameter as (members, …) and runs the module under `vmap`, so ten small networks cost one program.
+form holds every parameter as (members, …) and runs all members at once: by batched products if the network is a plain
+dense one, under `vmap` if not. So ten small networks cost one program.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.func import functional_call, stack_module_state
 
+from .batched import batched
 from .dataset import Batch, Dataset
 from .problem import Problem
 
@@ -55,8 +57,7 @@ class Stacked:
         self.parameters: dict[str, Tensor] = dict(stacked)
         self.problem, self.members = problem, len(seeds)
         self.module = modules[0]
-        self._own_rows = torch.vmap(self._forward, in_dims=(0, 0, 0), randomness="different")
-        self._same_rows = torch.vmap(self._forward, in_dims=(0, 0, None), randomness="different")
+        self._eta = batched(self.module) or torch.vmap(self._forward, randomness="different")
         self._log_prior = torch.vmap(problem.smooth_log_prior)
 
     def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
@@ -64,7 +65,7 @@ class Stacked:
 
     def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
         """The same for each member, on its own rows: (members,)."""
-        eta = self._own_rows(self.parameters, self.buffers, batch.x)
+        eta = self._eta(self.parameters, self.buffers, batch.x)
         loss = self._sums(eta, batch) * -per_target
         if self.problem.has_prior:
             loss = loss - self._log_prior(self.parameters) * per_prior
@@ -76,7 +77,7 @@ class Stacked:
         self.module.eval()
         total = torch.zeros(self.members, dtype=torch.float64)
         for batch in data.blocks():
-            eta = self._same_rows(self.parameters, self.buffers, batch.x)
+            eta = self._eta(self.parameters, self.buffers, batch.x.expand(self.members, *batch.x.shape))
             total += self._sums(eta, batch).double().cpu()
         self.module.train()
         return -total / data.total_weight()

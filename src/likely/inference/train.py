@@ -139,7 +139,7 @@ class _Run:
         loss = self.program.loss(batch, 1 / (self.total_weight * share), 1 / self.total_weight / self.world)
         if self.l1 and not self.proximal:
             for name, value in self.program.parameters.items():
-                loss = loss + self.l1.get(name, 0.0) / self.total_weight * value.abs().sum()
+                loss = loss + self.l1.get(name, 0.0) / self.total_weight / self.world * value.abs().sum()
         return loss
 
     def take(self) -> tuple[Batch, float]:
@@ -170,7 +170,9 @@ class _Run:
         if self.spec.noise is not None and self.spec.noise.gradients:
             for p in parameters:
                 if p.grad is not None:
-                    p.grad += self.spec.noise.gradients * torch.randn_like(p.grad)
+                    noise = torch.randn_like(p.grad)
+                    distributed.broadcast_(noise)  # every process takes the same step
+                    p.grad += self.spec.noise.gradients * noise
 
     def gathered(self, loss: Tensor) -> Tensor:
         """The loss over all processes: what a line search decides by must be the same in each of them."""
