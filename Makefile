@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= 2
 
-.PHONY: demo test lint types contracts unit matrix bench docs clean
+.PHONY: demo test lint types contracts unit matrix bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
