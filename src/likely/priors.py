@@ -98,7 +98,19 @@ class Flat(_Separable):
     """
 
 
-class Normal(_Separable):
+class _Scaled(_Separable):
+    """A family with one scale."""
+
+    scale: float = 1.0
+    biases: Prior | None = None
+
+    def validate(self) -> None:
+        """The scale is positive; text becomes a prior."""
+        require(SMALLEST <= self.scale < math.inf, self, "scale", f"a positive number, {SMALLEST:g} or more")
+        _read_biases(self)
+
+
+class Normal(_Scaled):
     """Weights are normal with mean 0: −log p(θ) = ‖θ‖² / 2s² + const. This is L2, ridge, weight decay.
 
     >>> import torch
@@ -106,34 +118,18 @@ class Normal(_Separable):
     -0.9189
     """
 
-    scale: float = 1.0
-    biases: Prior | None = None
-
-    def validate(self) -> None:
-        """The scale is positive; text becomes a prior."""
-        require(SMALLEST <= self.scale < math.inf, self, "scale", f"a positive number, {SMALLEST:g} or more")
-        _read_biases(self)
-
     def on_weights(self) -> Rates:
         """l2 = 1 / s²."""
         return Rates(l2=self.scale**-2)
 
 
-class Laplace(_Separable):
+class Laplace(_Scaled):
     """Weights are Laplace: −log p(θ) = ‖θ‖₁ / s + const. This is L1, the lasso; some weights end exactly at 0.
 
     >>> import torch
     >>> round(Laplace(scale=0.5).log_prob({"weight": torch.ones(1, 1)}).item(), 4)
     -2.0
     """
-
-    scale: float = 1.0
-    biases: Prior | None = None
-
-    def validate(self) -> None:
-        """The scale is positive; text becomes a prior."""
-        require(SMALLEST <= self.scale < math.inf, self, "scale", f"a positive number, {SMALLEST:g} or more")
-        _read_biases(self)
 
     def on_weights(self) -> Rates:
         """l1 = 1 / s."""

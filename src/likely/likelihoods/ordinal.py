@@ -8,21 +8,19 @@ a = cⱼ₋₁ − η₁ the probability of a label is σ(b) − σ(a) = σ(b) �
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, distributions
 from torch.nn.functional import pad
 
 from . import weighted
-from .base import Likelihood, Target
-from .categorical import count_classes, frequencies, labels_support, require_classes
+from .base import Target
+from .labels import _Labels, count_classes, frequencies
 from .special import bounded_exp, log_one_minus_exp, log_sigmoid
 
 __all__ = ["Ordinal"]
 
 
-class Ordinal(Likelihood):
+class Ordinal(_Labels):
     """Ordinal(classes=None | K): the proportional-odds model, K taken from the data unless given.
 
     >>> import torch
@@ -30,36 +28,10 @@ class Ordinal(Likelihood):
     tensor([0.5000, 0.5000])
     """
 
-    classes: int | None = None
-
-    labels = True
-    numeric = False
     needs = "labels 0, 1, 2, … in their order"
-
-    def validate(self) -> None:
-        require_classes(self, self.classes)
-
-    @property
-    def support(self) -> Any:
-        return labels_support(self.classes)
-
-    def target(self, y: Tensor) -> Target:
-        return Target(classes=count_classes(y, self.classes))
-
-    def known_target(self) -> Target | None:
-        return Target(classes=self.classes) if self.classes else None
-
-    def example_target(self) -> Target:
-        return Target(classes=self.classes or 3)
-
-    def size(self, target: Target) -> int:
-        return target.classes or 2
 
     def shared(self, target: Target) -> int:
         return self.size(target) - 1
-
-    def target_of(self, size: int) -> Target:
-        return Target(classes=size)
 
     def distribution(self, eta: Tensor) -> distributions.Categorical:
         return distributions.Categorical(logits=label_log_probs(eta), validate_args=False)
