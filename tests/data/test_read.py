@@ -83,7 +83,7 @@ def test_a_folder_is_no_table(tmp_path):
         read_table(tmp_path)
 
 
-@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame, lambda d: pl.DataFrame(d).to_arrow()])
+@pytest.mark.parametrize("make", [dict, pd.DataFrame, pl.DataFrame])
 def test_frames_through_one_door(make):
     frame = as_frame(make({"a": [1, 2], "b": ["x", "y"]}))
     assert frame.columns == ["a", "b"]
