@@ -26,4 +26,4 @@ def automatic(problem: Problem) -> Inference:
         return Exact()
     if sum(p.numel() for p in module.parameters()) <= DENSE:
         return Newton()
-    return MAP() if l1 else MAP(LBFGS(), epochs=500, batch_size=None, tol=1e-5)
+    return MAP() if l1 else MAP(LBFGS(), epochs=50, batch_size=None, tol=1e-4)

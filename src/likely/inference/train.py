@@ -131,8 +131,13 @@ class _Run:
             )
         self.epoch_loss += value / self.batches
         if self.spec.tol is not None and self.batches == 1:
-            stuck = getattr(self.optimizer, "step_size", None) == 0  # a line search that finds nothing never will again
-            self.finished = stuck or self.gradient_norm(parameters) <= self.spec.tol
+            self.finished = self.stuck(value) or self.gradient_norm(parameters) <= self.spec.tol
+
+    def stuck(self, loss: float) -> bool:
+        """Whether a line search found no step, or its loss is the last one to the bit: it never will find another."""
+        if not self.spec.optimizer.needs_closure:
+            return False
+        return getattr(self.optimizer, "step_size", None) == 0 or self.history["loss"][-1:] == [loss]
 
     def objective(self, batch: Batch, share: float) -> Tensor:
         """The batch's estimate of (−Σ w log p(y | η) − log p(θ)) / Σ w, per member; this process's part of it."""
