@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.room import open_room
 from .automatic import automatic
 from .checkpoint import Checkpoint
 from .conjugate import BetaBinomial, beta_binomial
@@ -33,3 +34,5 @@ __all__ = [
     "automatic",
     "beta_binomial",
 ]
+
+open_room(__name__, Inference)

@@ -10,6 +10,7 @@ StudentT(df=3.0)
 
 from __future__ import annotations
 
+from ..core.room import open_room
 from .base import Likelihood, Target
 from .bernoulli import Bernoulli
 from .beta import Beta
@@ -44,3 +45,5 @@ __all__ = [
     "StudentT",
     "Target",
 ]
+
+open_room(__name__, Likelihood)

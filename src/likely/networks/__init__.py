@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from ..core.room import open_room
 from .base import Network, as_network
 from .linear import Linear
 from .mlp import MLP
 
 __all__ = ["MLP", "Linear", "Network", "as_network"]
+
+open_room(__name__, Network)

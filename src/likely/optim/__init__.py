@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.room import open_room
 from .adaptive import AdaGrad, Adam, AdamW, RMSprop
 from .base import Optimizer
 from .clip import clip_norm_
@@ -35,3 +36,5 @@ __all__ = [
     "armijo",
     "clip_norm_",
 ]
+
+open_room(__name__, Optimizer)
