@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -86,9 +86,17 @@ class Estimator(BaseEstimator):
         raise NotImplementedError(f"{type(self).__name__} must restore its state")
 
 
-def load_estimator(path: str | os.PathLike[str], **code: Any) -> Estimator:
-    """The model in a file. `code` gives the arguments that a file cannot hold, such as `network=my_module`."""
+def load_estimator(
+    path: str | os.PathLike[str], *, find: Callable[[str], object] | None = None, **code: Any
+) -> Estimator:
+    """The model in a file. `code` gives the arguments that a file cannot hold, such as `network=my_module`.
+
+    `find` imports the file that defines a model of this name, if there is one.
+    """
     header, tensors = read_file(path)
+    for name in _names_of_models(header):
+        if find is not None and name not in _MODELS:
+            find(name)
     known: set[str] = set()
     try:
         model = _rebuild(header, code, str(path), known)
@@ -105,6 +113,16 @@ def load_estimator(path: str | os.PathLike[str], **code: Any) -> Estimator:
         if name not in known:
             raise SpecError(f"load got {name!r}, but {header['model']} has {', '.join(sorted(known))}.")
     return model
+
+
+def _names_of_models(description: Any) -> list[str]:
+    """The names of the model and of the models inside it."""
+    if not isinstance(description, Mapping):
+        return []
+    own = [name] if isinstance(name := description.get("model"), str) else []
+    params = description.get("params")
+    inner = params.values() if isinstance(params, Mapping) else ()
+    return own + [name for value in inner for name in _names_of_models(value)]
 
 
 def _described(value: Any) -> Any:

@@ -11,13 +11,15 @@ import ast
 import dataclasses
 import typing
 import warnings
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from .errors import SpecError
 from .kinds import hints_of
 from .spec import Spec, _call, _lookup, _short, fold, registered
 
-__all__ = ["parse_spec"]
+__all__ = ["parse_call", "parse_spec"]
 
 S = TypeVar("S", bound=Spec)
 
@@ -45,6 +47,43 @@ def parse_spec(text: str, axis: type[S]) -> S:
             f"Cannot read {_short(text)} as a {axis.axis}; write it like a call with literals, "
             f"for example {next(iter(registered(axis)))}()."
         ) from None
+
+
+def parse_call(text: str, makers: Mapping[str, Callable[..., Any]], axes: list[type[Spec]], what: str) -> Any:
+    """What a call in text makes: one of `makers` by name, with literals, specs of these axes, or calls like it inside.
+
+    >>> from likely.likelihoods import Likelihood
+    >>> parse_call("pair(first=normal(scale=2.0), second=3)", {"Pair": dict}, [Likelihood], "thing")
+    {'first': Normal(scale=2.0), 'second': 3}
+    """
+    known = {fold(name): name for name in makers}
+
+    def made(node: ast.expr) -> Any:
+        if isinstance(node, ast.Name) and fold(node.id) in known:
+            return makers[known[fold(node.id)]]()
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and fold(node.func.id) in known:
+            name = known[fold(node.func.id)]
+            named = {str(keyword.arg): made(keyword.value) for keyword in node.keywords}
+            try:
+                return makers[name](*map(made, node.args), **named)
+            except TypeError as error:
+                raise SpecError(f"In {_short(text)}: {str(error).replace('__init__()', name)}.") from None
+        return _value(node, axes, text)
+
+    try:
+        body = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        body = ast.Constant(None)
+    name = body.id if isinstance(body, ast.Name) else getattr(getattr(body, "func", None), "id", None)
+    if not isinstance(name, str):
+        raise SpecError(
+            f"Cannot read {_short(text)} as a {what}; write it like a call, such as {next(iter(makers))}()."
+        )
+    if fold(name) not in known:
+        close = get_close_matches(fold(name), known, n=1)
+        hint = f" Did you mean {known[close[0]]}?" if close else ""
+        raise SpecError(f"Unknown {what} {name!r}.{hint} Known: {', '.join(makers)}.")
+    return made(body)
 
 
 def _spec(node: ast.expr, axis: type[S], text: str) -> S:

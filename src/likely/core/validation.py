@@ -18,13 +18,16 @@ __all__ = ["as_rows", "as_weights", "check_finite", "device_of"]
 TABLES = "for tables with categories, dates or missing values use likely.data.TableModel."
 
 
-def as_rows(estimator: Any, X: Any, *, reset: bool) -> Tensor:
-    """X as a tensor (n, …) of its own dtype: finite, not empty, with the columns that were seen in `fit`."""
+def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Tensor:
+    """X as a tensor (n, …) of its own dtype: finite, not empty, with the columns that were seen in `fit`.
+
+    With `missing`, NaN is a missing value and passes; infinity never does.
+    """
     if not reset and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype in (np.float32, np.float64):
         known = getattr(estimator, "n_features_in_", None)
         if X.shape[1] == known and len(X) and not hasattr(estimator, "feature_names_in_"):
             x = _shared(X)
-            check_finite(x, "X")
+            check_finite(x, "X", missing=missing)
             return x
     if isinstance(X, Tensor):
         x = _checked_tensor(estimator, X.detach(), reset)
@@ -43,7 +46,7 @@ def as_rows(estimator: Any, X: Any, *, reset: bool) -> Tensor:
             text = "could not convert string" in str(error) or "bytes/strings" in str(error)
             raise DataError(f"X has text where numbers are needed; {TABLES}" if text else _named("X", error)) from error
         x = _shared(_numbers(array))
-    check_finite(x, "X", getattr(estimator, "feature_names_in_", None))
+    check_finite(x, "X", getattr(estimator, "feature_names_in_", None), missing=missing)
     return x
 
 
@@ -63,12 +66,13 @@ def as_weights(sample_weight: Any, x: Tensor) -> Tensor | None:
     return torch.from_numpy(checked)
 
 
-def check_finite(x: Tensor, name: str, columns: Any = None) -> None:
-    """Raise a `DataError` with the place of the first NaN or infinity."""
+def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = False) -> None:
+    """Raise a `DataError` with the place of the first NaN or infinity; with `missing`, of the first infinity."""
     if not x.is_floating_point() or bool(torch.isfinite(x.sum())):
         return
     for start in range(0, len(x), 65536):
-        bad = (~torch.isfinite(x[start : start + 65536])).nonzero()
+        block = x[start : start + 65536]
+        bad = (torch.isinf(block) if missing else ~torch.isfinite(block)).nonzero()
         if len(bad):
             place = [int(i) for i in bad[0]]
             value = x[start : start + 65536][tuple(place)].item()

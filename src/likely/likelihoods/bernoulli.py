@@ -56,6 +56,12 @@ class Bernoulli(Likelihood):
         """The log odds of the weighted mean."""
         return log_odds(weighted.mean(y, share)).unsqueeze(-1)
 
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        return y.unsqueeze(-1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        return log_odds(mean)
+
 
 def log_odds(probability: Tensor) -> Tensor:
     """log(p / (1 − p)), finite at 0 and 1."""

@@ -13,10 +13,9 @@ import torch
 from torch import Tensor, distributions
 from torch.distributions import constraints
 
-from . import weighted
 from .base import Likelihood, Target
-from .bernoulli import log_odds
 from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .mle import ascend
 from .special import bounded_exp, gamma_remainder, log_sigmoid
 
 __all__ = ["Beta"]
@@ -56,14 +55,41 @@ class Beta(Likelihood):
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         (log_precision,) = logarithms(eta, 1, self.precision)
-        return _log_density(y, log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0]), log_precision)
+        log_mean, log_rest = log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0])
+        return _log_density(y.log(), torch.log1p(-y), log_mean, log_rest, log_precision)
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """By numbers, from the means of log y and log(1 − y) alone."""
+        return self.from_statistics(share.T @ self.statistics(y, y), y)
+
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        return torch.stack([y.log(), torch.log1p(-y)]).movedim(0, -1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        log_y, log_other = mean.reshape(-1, 2).unbind(-1)
+        guess = self._guess(log_y, log_other)
+
+        def objective(eta: Tensor) -> Tensor:
+            (log_precision,) = logarithms(eta, 1, self.precision)
+            log_mean, log_rest = log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0])
+            return _log_density(log_y, log_other, log_mean, log_rest, log_precision)
+
+        return ascend(objective, guess, torch.ones_like(guess)).reshape(*mean.shape[:-1], -1)
 
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
-        """The mean and the precision that match the first two moments."""
-        mean = weighted.mean(y, share)
-        ratio = mean * (1 - mean) / weighted.variance(y, share).clamp_min(1e-30)
-        guess = arrange([log_odds(mean)], [(ratio - 1).clamp(1e-2, 1e8).log()], self.precision)
+        """Where the geometric means of y and 1 − y point to."""
+        log_y, log_other = (share.T @ self.statistics(y, y)).unbind(-1)
+        guess = self._guess(log_y, log_other)
         return guess, torch.ones_like(guess)
+
+    def _guess(self, log_y: Tensor, log_other: Tensor) -> Tensor:
+        """As if φ were large (the geometric means are m and 1 − m, of which 1/2φ is lost), or small (ψ(a) is −1/a)."""
+        lost = -torch.logaddexp(log_y, log_other)
+        few = (lost > 1) | (torch.minimum(log_y, log_other) < -15)
+        one, other = (-log_y).clamp_min(1e-300).log(), (-log_other).clamp_min(1e-300).log()
+        logit = torch.where(few, 0.5 * (other - one), log_y - log_other)
+        log_precision = torch.where(few, -0.5 * (one + other), -(2 * lost).clamp_min(1e-16).log())
+        return arrange([logit], [log_precision], self.precision)
 
     def placeholder(self, y: Tensor) -> Tensor:
         return torch.full((), 0.5, dtype=y.dtype, device=y.device)
@@ -79,7 +105,8 @@ class StableBeta(distributions.Beta):
 
     def log_prob(self, value: Tensor) -> Tensor:
         a, b = self.concentration1, self.concentration0
-        return _log_density(value, -torch.log1p(b / a), -torch.log1p(a / b), (a + b).log())
+        log_mean, log_rest = -torch.log1p(b / a), -torch.log1p(a / b)
+        return _log_density(value.log(), torch.log1p(-value), log_mean, log_rest, (a + b).log())
 
     def rsample(self, sample_shape: Any = ()) -> Tensor:
         draw = super().rsample(sample_shape)
@@ -87,9 +114,9 @@ class StableBeta(distributions.Beta):
         return draw.clamp(limits.tiny, 1 - limits.eps)
 
 
-def _log_density(y: Tensor, log_mean: Tensor, log_rest: Tensor, log_precision: Tensor) -> Tensor:
+def _log_density(log_y: Tensor, log_other: Tensor, log_mean: Tensor, log_rest: Tensor, log_precision: Tensor) -> Tensor:
+    """From log y and log(1 − y), in which it is linear; so their means give the mean of the log-density."""
     log_a, log_b = log_precision + log_mean, log_precision + log_rest
-    log_y, log_other = y.log(), torch.log1p(-y)
     # Γ's by their remainders: φ log φ − a log a − b log b is −a log m − b log(1 − m)
     remainders = gamma_remainder(log_precision) - gamma_remainder(log_a) - gamma_remainder(log_b)
     pull = bounded_exp(log_a) * (log_y - log_mean) + bounded_exp(log_b) * (log_other - log_rest)

@@ -59,3 +59,9 @@ class Binomial(Likelihood):
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The log odds of the weighted fraction of successes."""
         return log_odds(weighted.mean(y, share) / self.total).unsqueeze(-1)
+
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        return y.unsqueeze(-1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        return log_odds(mean / self.total)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, distributions
 from torch.nn.functional import cross_entropy
 
-from .labels import _Labels, count_classes, frequencies
+from .labels import _Labels
 
 __all__ = ["Categorical"]
 
@@ -52,6 +52,9 @@ class Categorical(_Labels):
         score = -log_probability.exp()
         return log_probability.gather(-1, index).squeeze(-1), score.scatter_add(-1, index, torch.ones_like(score))
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
-        """The logarithms of the weighted frequencies."""
-        return frequencies(y, share, count_classes(y, self.classes)).log()
+    def label_log_probs(self, eta: Tensor) -> Tensor:
+        return eta.log_softmax(-1)
+
+    def from_frequencies(self, frequency: Tensor) -> Tensor:
+        """Their logarithms."""
+        return frequency.log()

@@ -45,6 +45,12 @@ class Exponential(Likelihood):
         """The logarithm of the weighted mean."""
         return weighted.mean(y, share).clamp_min(1e-30).log().unsqueeze(-1)
 
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        return y.unsqueeze(-1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        return mean.clamp_min(1e-30).log()
+
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         """The magnitude of y."""
         guess = weighted.magnitude(y, share).log().unsqueeze(-1)

@@ -20,6 +20,9 @@ from .special import bounded_exp, gamma_remainder
 
 __all__ = ["Gamma"]
 
+SERIES = 50.0
+"""From here on log α − ψ(α) is its series in 1/α, to all digits; below, its two terms do not cancel."""
+
 
 class Gamma(Likelihood):
     """Gamma(concentration="learned" | "input" | a number): η₁ is the logarithm of the mean.
@@ -56,12 +59,26 @@ class Gamma(Likelihood):
         (log_concentration,) = logarithms(eta, 1, self.concentration)
         return _log_density(y.to(eta.dtype), eta[..., 0], log_concentration)
 
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """The mean, and α by Newton's method."""
+        origin = y.mean()
+        return self.from_statistics(share.T @ self.statistics(y, origin), origin)
+
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        gap = (y - origin) / origin
+        log_ratio = torch.where(gap.abs() < 0.5, torch.log1p(gap), y.log() - origin.log())
+        return torch.stack([gap, log_ratio]).movedim(0, -1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        gap, log_ratio = mean.unbind(-1)
+        shift = torch.log1p(gap)
+        return arrange([origin.log() + shift], [_solve(shift - log_ratio)], self.concentration)
+
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         """The mean, and α from the gap between the logarithm of the mean and the mean of the logarithm."""
         log_mean = weighted.mean(y, share).log()
-        gap = (log_mean - weighted.mean(y.log(), share)).clamp(1e-8, 1e8)
-        concentration = (3 - gap + ((gap - 3).square() + 24 * gap).sqrt()) / (12 * gap)
-        guess = arrange([log_mean], [concentration.clamp_min(1e-8).log()], self.concentration)
+        gap = (log_mean - weighted.mean(y.log(), share)).clamp_min(1e-8)
+        guess = arrange([log_mean], [_roughly(gap).log()], self.concentration)
         return guess, torch.ones_like(guess)
 
 
@@ -84,3 +101,28 @@ def _log_density(y: Tensor, log_mean: Tensor, log_concentration: Tensor) -> Tens
     # α log α − α − log Γ(α) and α (y/μ − 1 − log(y/μ)) are each exact where α is large; their parts are not
     deviance = bounded_exp(log_ratio) - 1 - log_ratio
     return -gamma_remainder(log_concentration) - bounded_exp(log_concentration) * deviance - log_y
+
+
+def _solve(gap: Tensor) -> Tensor:
+    """log α where log α − ψ(α), which falls from ∞ to 0 as α grows, equals the gap between log mean y and mean log y.
+
+    The logarithm of the left side is all but linear in log α, so that a few steps of Newton's method suffice.
+    """
+    gap = gap.clamp(1e-16, 1e8)  # no spread: α ends at what digits can resolve
+    log_alpha = _roughly(gap).log()
+    for _ in range(6):
+        alpha = log_alpha.exp()
+        u = 1 / alpha.clamp_min(SERIES)
+        v = u.square()
+        large = u * (1 / 2 + u * (1 / 12 - v * (1 / 120 - v / 252)))
+        slope = -u * (1 / 2 + u * (1 / 6 - v * (1 / 30 - v / 42)))  # of `large` in log α
+        small = alpha.clamp_max(SERIES)
+        value = torch.where(alpha < SERIES, small.log() - torch.digamma(small), large)
+        slope = torch.where(alpha < SERIES, 1 - small * torch.polygamma(1, small), slope)
+        log_alpha = log_alpha - (value.log() - gap.log()) * value / slope
+    return log_alpha
+
+
+def _roughly(gap: Tensor) -> Tensor:
+    """α to within 2 % of where log α − ψ(α) equals the gap."""
+    return (3 - gap + ((gap - 3).square() + 24 * gap).sqrt()) / (12 * gap)

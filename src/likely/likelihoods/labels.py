@@ -6,6 +6,7 @@ from typing import Any
 
 from torch import Tensor
 from torch.distributions import constraints
+from torch.nn.functional import one_hot
 
 from ..core.spec import require
 from . import weighted
@@ -21,11 +22,15 @@ class _Labels(Likelihood):
 
     labels = True
     numeric = False
-    needs = "labels 0, 1, 2, …"
 
     def validate(self) -> None:
         whole = isinstance(self.classes, int) and not isinstance(self.classes, bool) and self.classes >= 2
         require(self.classes is None or whole, self, "classes", "a whole number above 1, or None")
+
+    @property
+    def needs(self) -> str:  # type: ignore[override]
+        """The support in words."""
+        return "labels 0, 1, 2, …" + (f" below {self.classes}" if self.classes else "")
 
     @property
     def support(self) -> Any:
@@ -46,6 +51,27 @@ class _Labels(Likelihood):
     def target_of(self, size: int) -> Target:
         return Target(classes=size)
 
+    def each_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        return self.label_log_probs(eta).T[y.long()]
+
+    def label_log_probs(self, eta: Tensor) -> Tensor:
+        """log P(y = j) for all K labels, of shape (…, K)."""
+        raise NotImplementedError(f"{type(self).__name__} must give the probabilities of its labels")
+
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor | None:
+        return one_hot(y.long(), self.classes).to(y.dtype) if self.classes else None
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        return self.from_frequencies(kept_positive(mean))
+
+    def from_frequencies(self, frequency: Tensor) -> Tensor:
+        """η (k, classes) under which the labels have these probabilities."""
+        raise NotImplementedError(f"{type(self).__name__} must give its η")
+
+    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+        """η of the weighted frequencies."""
+        return self.from_frequencies(frequencies(y, share, count_classes(y, self.classes)))
+
 
 def count_classes(y: Tensor, least: int | None) -> int:
     """One more than the largest label, at least 2 and at least what was asked for."""
@@ -56,5 +82,10 @@ def count_classes(y: Tensor, least: int | None) -> int:
 def frequencies(y: Tensor, share: Tensor, classes: int) -> Tensor:
     """The weighted frequency of each class, (k, classes): never 0, so that an absent class has a finite logit."""
     sums = share.new_zeros(classes, share.shape[-1]).index_add_(0, y.long(), share)
-    floored = sums.T.clamp_min(weighted.FLOOR)
+    return kept_positive(sums.T)
+
+
+def kept_positive(frequency: Tensor) -> Tensor:
+    """Frequencies that sum to 1, none of them 0."""
+    floored = frequency.clamp_min(weighted.FLOOR)
     return floored / floored.sum(-1, keepdim=True)

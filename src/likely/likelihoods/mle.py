@@ -8,6 +8,7 @@ infinity (a Bernoulli that only saw ones) is stopped at the edge of a box around
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -18,7 +19,7 @@ from .weighted import as_given, clean
 if TYPE_CHECKING:
     from .base import Likelihood
 
-__all__ = ["maximise", "newton"]
+__all__ = ["ascend", "maximise", "newton"]
 
 BOX = 20.0
 """How far from the first guess an estimate may lie, in units: a factor of e²⁰ for parameters on a log scale."""
@@ -39,30 +40,41 @@ def maximise(likelihood: Likelihood, y: Tensor, weight: Tensor, *, steps: int = 
 
 
 def newton(likelihood: Likelihood, y: Tensor, share: Tensor, *, steps: int = 200, tol: float = 1e-10) -> Tensor:
-    """η of shape (k, size) for clean data: y in float64, shares (n, k) whose columns sum to 1.
-
-    It works on z = (η − start) / unit, so that its tolerances mean the same for data of any scale.
-    """
+    """η of shape (k, size) for clean data: y in float64, shares (n, k) whose columns sum to 1."""
     start, unit = likelihood.start(y, share)
     counted = (share > 0).any(1)
     targets, weights = y[counted], share[counted].T  # (k, n)
+
+    def objective(eta: Tensor) -> Tensor:  # (k, size) -> (k,)
+        each = eta.unsqueeze(-2).expand(*weights.shape, eta.shape[-1])
+        return (weights * likelihood.log_prob(each, targets)).sum(-1)
+
+    return ascend(objective, start, unit, steps=steps, tol=tol)
+
+
+def ascend(
+    objective: Callable[[Tensor], Tensor], start: Tensor, unit: Tensor, *, steps: int = 200, tol: float = 1e-10
+) -> Tensor:
+    """η of shape (k, size) where each of k objectives, of shape (k,), is largest.
+
+    It works on z = (η − start) / unit, so that its tolerances mean the same for data of any scale.
+
+    >>> ascend(lambda eta: -(eta[:, 0] - 3).square(), torch.zeros(1, 1), torch.ones(1, 1))
+    tensor([[3.]])
+    """
     size = start.shape[-1]
     eye = torch.eye(size, dtype=start.dtype, device=start.device)
-
-    def objective(z: Tensor) -> Tensor:  # (k, size) -> (k,)
-        eta = (start + unit * z).unsqueeze(-2).expand(*weights.shape, size)
-        return (weights * likelihood.log_prob(eta, targets)).sum(-1)
 
     def derivatives(z: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             point = z.detach().requires_grad_()
-            (slope,) = torch.autograd.grad(objective(point).sum(), point, create_graph=True)
+            (slope,) = torch.autograd.grad(objective(start + unit * point).sum(), point, create_graph=True)
             rows = [_gradient(slope[:, j].sum(), point) for j in range(size)]
         return slope.detach().nan_to_num(), -torch.stack(rows, 1).detach().nan_to_num()
 
     z = torch.zeros_like(start)
     with torch.no_grad():
-        value = objective(z)
+        value = objective(start)
     damping = torch.full_like(value, 1e-3)
     for _ in range(steps):
         slope, curvature = derivatives(z)
@@ -76,7 +88,7 @@ def newton(likelihood: Likelihood, y: Tensor, share: Tensor, *, steps: int = 200
         step = torch.linalg.solve(convex, slope).clamp(-LONGEST, LONGEST)
         proposal = (z + step).clamp(-BOX, BOX)
         with torch.no_grad():
-            reached = objective(proposal)
+            reached = objective(start + unit * proposal)
         better = reached >= value - 1e-13 * (1 + value.abs())  # rounding must not stop the last steps
         z = torch.where(better.unsqueeze(-1), proposal, z)
         value = torch.where(better, reached, value)

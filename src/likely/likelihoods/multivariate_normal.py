@@ -80,18 +80,33 @@ class MultivariateNormal(Likelihood):
         z = torch.linalg.solve_triangular(triangle, scaled, upper=False, unitriangular=True).squeeze(-1)
         return -0.5 * z.square().sum(-1) - log_scale.sum(-1) - 0.5 * mean.shape[-1] * LOG_2PI
 
+    def each_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        mean, log_scale, triangle = self._parts(eta)  # (k, d), (k, d), (k, d, d)
+        eye = torch.eye(mean.shape[-1], dtype=eta.dtype, device=eta.device).expand_as(triangle)
+        whiten = torch.linalg.solve_triangular(triangle, eye, upper=False, unitriangular=True)
+        whiten = whiten * (-log_scale).exp().unsqueeze(-2)
+        distance = [(((y - m) @ w.T).square()).sum(-1) for m, w in zip(mean, whiten, strict=True)]
+        return -0.5 * torch.stack(distance, -1) - log_scale.sum(-1) - 0.5 * mean.shape[-1] * LOG_2PI
+
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        gap = y - origin
+        return torch.cat([gap, (gap.unsqueeze(-1) * gap.unsqueeze(-2)).flatten(-2)], -1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        d = origin.shape[-1]
+        gap, second = mean[..., :d], mean[..., d:].unflatten(-1, (d, d))
+        scale = weighted.from_moments(gap, second.diagonal(dim1=-2, dim2=-1), origin)
+        covariance = second - gap.unsqueeze(-1) * gap.unsqueeze(-2)
+        correlation = covariance / (scale.unsqueeze(-1) * scale.unsqueeze(-2))
+        return _pack(gap + origin, scale, correlation)
+
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The weighted mean and the Cholesky factor of the weighted covariance."""
-        d = y.shape[-1]
         mean = share.T @ y  # (k, d)
         scale = torch.stack([weighted.spread(column, share) for column in y.T], -1)
         scaled = (y.unsqueeze(1) - mean) / scale  # (n, k, d)
         correlation = torch.einsum("nk,nkd,nke->kde", share, scaled, scaled)
-        eye = torch.eye(d, dtype=y.dtype, device=y.device)
-        factor = torch.linalg.cholesky(correlation * (1 - eye) + (1 + JITTER) * eye)
-        diagonal = factor.diagonal(dim1=-2, dim2=-1)
-        row, column = torch.tril_indices(d, d, -1, device=y.device)
-        return torch.cat([mean, scale.log() + diagonal.log(), (factor / diagonal.unsqueeze(-1))[:, row, column]], -1)
+        return _pack(mean, scale, correlation)
 
     def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
         """Medians and spreads, uncorrelated."""
@@ -120,3 +135,23 @@ class MultivariateNormal(Likelihood):
         i, j = torch.arange(d, device=eta.device).unsqueeze(-1), torch.arange(d, device=eta.device)
         index = torch.where(below > 0, 2 * d + i * (i - 1) // 2 + j, 0)
         return eta[..., :d], bounded_log(eta[..., d : 2 * d]), eta[..., index] * below + eye
+
+
+def _pack(mean: Tensor, scale: Tensor, correlation: Tensor) -> Tensor:
+    """η from means, standard deviations and correlations."""
+    d = mean.shape[-1]
+    eye = torch.eye(d, dtype=mean.dtype, device=mean.device)
+    factor = _cholesky(correlation * (1 - eye) + eye, eye)
+    diagonal = factor.diagonal(dim1=-2, dim2=-1)
+    row, column = torch.tril_indices(d, d, -1, device=mean.device)
+    return torch.cat([mean, scale.log() + diagonal.log(), (factor / diagonal.unsqueeze(-1))[..., row, column]], -1)
+
+
+def _cholesky(correlation: Tensor, eye: Tensor) -> Tensor:
+    """The factor, with as little added to the diagonal as rounding makes necessary."""
+    jitter = JITTER
+    while True:
+        factor, failed = torch.linalg.cholesky_ex(correlation + jitter * eye)
+        if not bool(failed.any()) or jitter > 1:
+            return factor
+        jitter *= 100

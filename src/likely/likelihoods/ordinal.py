@@ -14,7 +14,7 @@ from torch.nn.functional import pad
 
 from . import weighted
 from .base import Target
-from .labels import _Labels, count_classes, frequencies
+from .labels import _Labels
 from .special import bounded_exp, log_one_minus_exp, log_sigmoid
 
 __all__ = ["Ordinal"]
@@ -28,7 +28,10 @@ class Ordinal(_Labels):
     tensor([0.5000, 0.5000])
     """
 
-    needs = "labels 0, 1, 2, … in their order"
+    @property
+    def needs(self) -> str:  # type: ignore[override]
+        """The support in words."""
+        return super().needs + " in their order"
 
     def shared(self, target: Target) -> int:
         return self.size(target) - 1
@@ -41,9 +44,11 @@ class Ordinal(_Labels):
         table = label_log_probs(eta).expand(*shape, eta.shape[-1])
         return table.gather(-1, y.long().expand(shape).unsqueeze(-1)).squeeze(-1)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def label_log_probs(self, eta: Tensor) -> Tensor:
+        return label_log_probs(eta)
+
+    def from_frequencies(self, frequency: Tensor) -> Tensor:
         """η₁ = 0 and the cut points at the log odds of the cumulative frequencies."""
-        frequency = frequencies(y, share, count_classes(y, self.classes))
         below = frequency.cumsum(-1)[..., :-1]
         above = frequency.flip(-1).cumsum(-1).flip(-1)[..., 1:]
         cuts = below.log() - above.log()

@@ -54,3 +54,9 @@ class Poisson(Likelihood):
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The logarithm of the weighted mean."""
         return weighted.mean(y, share).clamp_min(weighted.FLOOR).log().unsqueeze(-1)
+
+    def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
+        return y.unsqueeze(-1)
+
+    def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
+        return mean.clamp_min(weighted.FLOOR).log()

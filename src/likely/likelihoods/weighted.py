@@ -13,7 +13,18 @@ from torch import Tensor
 if TYPE_CHECKING:
     from .base import Likelihood
 
-__all__ = ["FLOOR", "as_given", "clean", "magnitude", "mean", "median", "robust_spread", "spread", "variance"]
+__all__ = [
+    "FLOOR",
+    "as_given",
+    "clean",
+    "from_moments",
+    "magnitude",
+    "mean",
+    "median",
+    "robust_spread",
+    "spread",
+    "variance",
+]
 
 FLOOR = 1e-12
 """The least probability or rate that an estimate gives, so that its logarithm is finite."""
@@ -95,6 +106,16 @@ def spread(y: Tensor, share: Tensor) -> Tensor:
     tensor([1.])
     """
     return torch.maximum(variance(y, share).sqrt(), RESOLUTION * magnitude(y, share))
+
+
+def from_moments(mean: Tensor, square: Tensor, origin: Tensor) -> Tensor:
+    """The standard deviation from the means of y − origin and of its square; no less than their digits can resolve.
+
+    >>> from_moments(torch.tensor(1.0), torch.tensor(5.0), torch.tensor(0.0))
+    tensor(2.)
+    """
+    least = torch.maximum(1e-8 * square.sqrt(), RESOLUTION * origin.abs()).clamp_min(1e-150)
+    return torch.maximum((square - mean.square()).clamp_min(0).sqrt(), least)
 
 
 def robust_spread(y: Tensor, share: Tensor, otherwise: Tensor) -> Tensor:
