@@ -18,14 +18,45 @@ if TYPE_CHECKING:
     import os
 
     from .core.estimator import Estimator
-    from .models import Classifier, Perceptron, Regressor
+    from .models import (
+        PCA,
+        BayesianNetwork,
+        Classifier,
+        FactorAnalysis,
+        GaussianMixture,
+        HiddenMarkov,
+        Hopfield,
+        KalmanFilter,
+        KMeans,
+        LatentDirichlet,
+        Mixture,
+        NaiveBayes,
+        Perceptron,
+        Regressor,
+    )
 
-__all__ = ["Classifier", "Perceptron", "Regressor", "__version__", "load"]
+__all__ = [
+    "PCA",
+    "BayesianNetwork",
+    "Classifier",
+    "FactorAnalysis",
+    "GaussianMixture",
+    "HiddenMarkov",
+    "Hopfield",
+    "KMeans",
+    "KalmanFilter",
+    "LatentDirichlet",
+    "Mixture",
+    "NaiveBayes",
+    "Perceptron",
+    "Regressor",
+    "__version__",
+    "load",
+]
 
-_MODELS = ("Classifier", "Perceptron", "Regressor")
 _ROOMS = (
-    *("core", "data", "divergences", "evaluate", "inference", "likelihoods"),
-    *("models", "networks", "optim", "plots", "priors"),
+    *("core", "data", "divergences", "emissions", "evaluate", "graphical", "inference", "kernels", "likelihoods"),
+    *("models", "networks", "optim", "plots", "priors", "recursions", "sampling"),
 )
 
 
@@ -44,16 +75,16 @@ def load(path: str | os.PathLike[str], **code: Any) -> Estimator:
     from . import data, models  # the rooms whose estimators a file may hold
     from .core.estimator import load_estimator
 
-    _ = data, models
-    return load_estimator(path, **code)
+    _ = data
+    return load_estimator(path, find=models.find, **code)
 
 
 def __getattr__(name: str) -> Any:
     """Rooms and models open on first use, so that importing one does not import all."""
-    if name in _MODELS:
-        return getattr(importlib.import_module(".models", __name__), name)
     if name in _ROOMS:
         return importlib.import_module(f".{name}", __name__)
+    if name in __all__:
+        return getattr(importlib.import_module(".models", __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

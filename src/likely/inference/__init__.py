@@ -6,33 +6,44 @@ from ..core.room import open_room
 from .automatic import automatic
 from .checkpoint import Checkpoint
 from .conjugate import BetaBinomial, beta_binomial
+from .em import EM, elbo
 from .ensemble import Ensemble
 from .exact import Exact
 from .gaussian import GaussianPosterior
+from .latent import Latent, LatentFit, LatentInference
 from .map import MAP, Noise
 from .mc_dropout import DropoutPosterior, MCDropout
 from .newton import Newton
 from .posterior import Posterior
 from .problem import Inference, Problem
+from .topics import CollapsedGibbs, TopicInference, VariationalBayes
 from .train import Epoch
 
 __all__ = [
+    "EM",
     "MAP",
     "BetaBinomial",
     "Checkpoint",
+    "CollapsedGibbs",
     "DropoutPosterior",
     "Ensemble",
     "Epoch",
     "Exact",
     "GaussianPosterior",
     "Inference",
+    "Latent",
+    "LatentFit",
+    "LatentInference",
     "MCDropout",
     "Newton",
     "Noise",
     "Posterior",
     "Problem",
+    "TopicInference",
+    "VariationalBayes",
     "automatic",
     "beta_binomial",
+    "elbo",
 ]
 
 open_room(__name__, Inference)

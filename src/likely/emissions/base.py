@@ -1,0 +1,70 @@
+"""What an emission is: K distributions p(x | k) of one row x, in S variants that are fitted side by side.
+
+log p(x | k, θ) for each k;   the M-step for weights w:   θₖ ← argmax Σᵢ wᵢₖ log p(xᵢ | k, θ)
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from torch import Tensor
+
+__all__ = ["Emission", "Params"]
+
+Params = dict[str, Tensor]
+"""Parameters or sums by name; each tensor is (S, K, …) while fitting: S starts of K components."""
+
+
+class Emission(ABC):
+    """A family of K row distributions. Weights w and log-probabilities are (n, S, K).
+
+    It is used in three steps: `bind` once to the data, `accumulate` over blocks of rows, `maximise` from the sums.
+    """
+
+    smoothing: float = 0.0
+    """ε: the weight with which `maximise` lets each component see all rows. Then EM raises log p(x | θ) +
+    ε Σₖ meanᵢ log p(xᵢ | k) instead of log p(x | θ); the E-step, which has all log-probabilities, adds that term."""
+
+    @abstractmethod
+    def check(self, x: Tensor, name: str = "X") -> None:
+        """Raise a `DataError` for the first value that no component allows."""
+
+    @abstractmethod
+    def bind(self, x: Tensor, weight: Tensor | None) -> None:
+        """Learn from all rows, once, what M-steps need beside the sums: scales of the data, floors, the background."""
+
+    @abstractmethod
+    def log_prob(self, params: Params, x: Tensor) -> Tensor:
+        """log p(x | k): (n, S, K). Missing values (NaN) are marginalised."""
+
+    def background(self, params: Params, x: Tensor, log_prob: Tensor, share: Tensor) -> Tensor:
+        """What smoothing adds to the value that EM raises, (S,), for rows that are these shares (n,) of all weight."""
+        return self.smoothing * (share @ log_prob.flatten(1)).unflatten(-1, log_prob.shape[1:]).sum(-1)
+
+    @abstractmethod
+    def zeros(self, starts: int, components: int) -> Params:
+        """Sums over no rows."""
+
+    @abstractmethod
+    def accumulate(self, totals: Params, params: Params | None, x: Tensor, weight: Tensor, rows: slice) -> None:
+        """Add the statistics of a block of rows, `rows` of all those that were bound, to the totals, in place.
+
+        `params` are those of the E-step; None before the first, where the weights are all there is.
+        """
+
+    @abstractmethod
+    def maximise(self, params: Params | None, totals: Params) -> Params:
+        """The best parameters for the sums over all rows; those of a component without weight are the background's."""
+
+    @abstractmethod
+    def sample(self, params: Params, component: Tensor) -> Tensor:
+        """One row from each of these components (n,), by torch's global generator; params here are (K, …)."""
+
+    @abstractmethod
+    def free(self, components: int) -> int:
+        """How many free parameters K components have, for AIC and BIC."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for model files."""

@@ -1,0 +1,84 @@
+"""Viterbi: the most probable path of hidden states.
+
+    δₜ(j) = log bₜ(j) + maxᵢ (δₜ₋₁(i) + log Aᵢⱼ),      z_T = argmax δ_T,      zₜ₋₁ = argmaxᵢ (δₜ₋₁(i) + log A_{i zₜ})
+
+The largest δ of each step is taken out and summed apart, so that no length costs digits. The way back asks for the best
+predecessor only where the path goes, so that no pointers are kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["viterbi"]
+
+COMPILED = {"cache": True, "error_model": "numpy", "nogil": True}
+
+
+def viterbi(
+    initial: np.ndarray, transition: np.ndarray, log_emission: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best path (T,) and log p(x, path) of each sequence (n,): −∞ where no path is possible.
+
+    >>> log_emission = np.log([[0.9, 0.2], [0.4, 0.5], [0.1, 0.7]])
+    >>> transition = np.array([[0.8, 0.2], [0.3, 0.7]])
+    >>> path, log_prob = viterbi(np.array([0.5, 0.5]), transition, log_emission, np.array([0, 3]))
+    >>> path, log_prob.round(4)
+    (array([0, 1, 1]), array([-3.8144]))
+    """
+    with np.errstate(divide="ignore"):
+        log_initial, log_transition = np.log(initial), np.log(np.ascontiguousarray(transition))
+    log_emission = np.ascontiguousarray(log_emission, dtype=np.float64)
+    path, log_prob = np.empty(len(log_emission), dtype=np.int64), np.empty(len(offsets) - 1)
+    backwards = np.ascontiguousarray(log_transition.T)
+    _viterbi(log_initial, log_transition, backwards, log_emission, offsets, np.empty_like(log_emission), path, log_prob)
+    return path, log_prob
+
+
+@njit(**COMPILED)  # type: ignore[untyped-decorator]
+def _viterbi(
+    log_initial: np.ndarray,
+    log_transition: np.ndarray,
+    backwards: np.ndarray,
+    log_emission: np.ndarray,
+    offsets: np.ndarray,
+    best: np.ndarray,
+    path: np.ndarray,
+    log_prob: np.ndarray,
+) -> None:
+    states = log_initial.shape[0]
+    row = np.empty(states)
+    for n in range(offsets.shape[0] - 1):
+        start, stop = offsets[n], offsets[n + 1]
+        total = 0.0
+        for t in range(start, stop):
+            if t == start:
+                row[:] = log_initial
+            else:
+                row[:] = -np.inf
+                for i in range(states):
+                    own = best[t - 1, i]
+                    for j in range(states):
+                        value = own + log_transition[i, j]
+                        row[j] = value if value > row[j] else row[j]
+            largest = -np.inf
+            for j in range(states):
+                row[j] += log_emission[t, j]
+                largest = max(largest, row[j])
+            if largest == -np.inf:
+                largest = 0.0
+            total += largest
+            for j in range(states):
+                best[t, j] = row[j] - largest
+        state = int(np.argmax(best[stop - 1]))
+        log_prob[n] = total + best[stop - 1, state]
+        path[stop - 1] = state
+        for t in range(stop - 2, start - 1, -1):
+            chosen, largest = 0, -np.inf
+            for i in range(states):
+                value = best[t, i] + backwards[state, i]
+                if value > largest:
+                    chosen, largest = i, value
+            state = chosen
+            path[t] = state
