@@ -25,12 +25,23 @@ ROOMS = (
     "divergences",
     "data",
     "models",
+    "sampling",
+    "graphical",
+    "recursions",
+    "emissions",
+    "kernels",
 )
 
-BASES = {"Inference", "LineSearch", "Network", "Optimizer", "Prior", "Schedule"}
+BASES = {
+    *("Emission", "Inference", "KernelModule", "Latent", "LatentInference", "LineSearch", "Network", "Optimizer"),
+    *("Prior", "Sampler", "Schedule", "TopicInference"),
+}
 """Abstract bases: their subclasses hold the examples."""
 
-PARTS = {"DropoutPosterior", "Epoch", "GaussianPosterior", "Posterior", "Problem", "Rates", "automatic"}
+PARTS = {
+    *("DropoutPosterior", "Epoch", "GaussianPosterior", "Info", "LatentFit", "Part", "Posterior", "Problem", "Rates"),
+    *("State", "automatic"),
+}
 """What an inference is handed and hands back: it is met inside a fitted model, never made by hand."""
 
 

@@ -7,11 +7,13 @@ from collections.abc import Callable
 import typer
 
 from .compare import compare
+from .decode import decode
 from .evaluate import evaluate
 from .fit import fit
 from .list_specs import list_specs
 from .output import guarded
 from .predict import predict
+from .sample import sample
 from .show import show
 
 __all__ = ["app"]
@@ -35,6 +37,8 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "predict": predict,
     "evaluate": evaluate,
     "compare": compare,
+    "sample": sample,
+    "decode": decode,
     "show": show,
     "list": list_specs,
 }

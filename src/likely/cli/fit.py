@@ -9,13 +9,13 @@ from typing import Annotated
 
 import typer
 
+from ..core.errors import SpecError
 from .options import (
     CategoryOption,
     IgnoreOption,
     JsonOption,
     SeedOption,
     TableArgument,
-    TargetOption,
     TaskOption,
     build_model,
     check_out,
@@ -24,6 +24,7 @@ from .options import (
     with_target,
 )
 from .output import lines, number, print_json
+from .rows import fit_rows
 
 __all__ = ["fit"]
 
@@ -34,7 +35,18 @@ def _part(name: str, example: str) -> typer.models.OptionInfo:
 
 def fit(
     table: TableArgument,
-    target: TargetOption,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="COLUMN", help="The column to predict.", show_default=False)
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            "-m",
+            metavar="MODEL",
+            help="Instead of a target: a model of the rows, such as `gaussian_mixture(n_components=3)`.",
+        ),
+    ] = None,
     task: TaskOption = "auto",
     likelihood: Annotated[str | None, _part("likelihood", "student_t()")] = None,
     network: Annotated[str | None, _part("network", "mlp(hidden=[64,64])")] = None,
@@ -47,6 +59,10 @@ def fit(
     weight: Annotated[
         str | None, typer.Option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
     ] = None,
+    sequence: Annotated[
+        str | None,
+        typer.Option("--sequence", metavar="COLUMN", help="With --model: which sequence each row belongs to."),
+    ] = None,
     ignore: IgnoreOption = None,
     category: CategoryOption = None,
     seed: SeedOption = 0,
@@ -54,45 +70,58 @@ def fit(
 ) -> None:
     """Fit a model to the rows of TABLE and save it.
 
-    Without options it is linear regression for numbers and logistic regression for labels.
+    With --target alone it is linear regression for numbers and logistic regression for labels; with --model it is a
+    model of the rows themselves: a mixture, a hidden Markov model, principal components.
     """
     from ..data import read_table
 
+    given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference}
+    parts = {name: text for name, text in given.items() if text is not None}
+    if model is not None:
+        others = [*parts, *(name for name, value in (("target", target), ("weight", weight)) if value)]
+        if others:
+            raise SpecError(f"--model {model!r} is a whole model, so --{others[0]} has no place beside it.")
+        out = out or Path(f"{table.name.split('.')[0]}-{re.split('[^a-z_]', model.lower())[0]}.likely")
+        check_out(out)
+        fit_rows(table, model, out, sequence=sequence, ignore=ignore, seed=seed, json=json)
+        return
+    if target is None:
+        raise SpecError("Say what to learn: --target COLUMN, or --model for a model of the rows themselves.")
+    if sequence is not None:
+        raise SpecError(f"--sequence {sequence!r} belongs to --model; a model of a target takes rows one by one.")
     column = re.sub(r"[^-.\w]+", "_", target)
     out = out or Path(f"{table.name.split('.')[0]}-{column}.likely")
     check_out(out)
     rows = read_table(table)
     task, why = read_target(rows, target, task)
-    given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference}
-    parts = {name: text for name, text in given.items() if text is not None}
-    model = build_model(task, parts, target, ignore=ignore, category=category, seed=seed, verbose=True)
+    fitted = build_model(task, parts, target, ignore=ignore, category=category, seed=seed, verbose=True)
     start = time.perf_counter()
-    model.fit(rows, sample_weight=weight)
+    fitted.fit(rows, sample_weight=weight)
     seconds = time.perf_counter() - start
     known = with_target(rows, target)
-    log_score = float(model.log_prob(known).mean())
-    model.save(out)
+    log_score = float(fitted.log_prob(known).mean())
+    fitted.save(out)
     result = {
         "model": str(out),
         "task": task,
         "target": target,
         "rows": known.height,
-        "features": list(model.table_.feature_names_),
-        "constant": list(model.table_.constant_),
+        "features": list(fitted.table_.feature_names_),
+        "constant": list(fitted.table_.constant_),
         "seconds": seconds,
         "training_log_score": log_score,
-        "training_score": model.score(known),
+        "training_score": fitted.score(known),
     }
     if json:
         print_json(result)
         return
     measure = "accuracy" if task == "classify" else "R²"
-    constant = model.table_.constant_
+    constant = fitted.table_.constant_
     lines(
         {
-            "table": f"{table}: {known.height} rows with a target; {model.table_.describe().splitlines()[0]}",
+            "table": f"{table}: {known.height} rows with a target; {fitted.table_.describe().splitlines()[0]}",
             "target": f"{target}: {task}, {why}",
-            "model": in_words(model),
+            "model": in_words(fitted),
         }
         | ({"constant": f"{', '.join(constant)}: the same in every row, so of no use"} if constant else {})
         | {

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..core.spec import Spec
-    from ..data import TableModel
+    from ..data import FrameModel, TableModel
 
 __all__ = [
     "CategoryOption",
@@ -30,6 +30,7 @@ __all__ = [
     "build_model",
     "check_out",
     "in_words",
+    "load_any",
     "load_model",
     "parts_of",
     "read_target",
@@ -154,6 +155,15 @@ def load_model(path: Path, unseen: str = "error") -> TableModel:
         )
     model.table_.set_params(unseen=unseen)
     return model
+
+
+def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel:
+    """The model of a target, or of the rows of a table themselves, in a file."""
+    from .. import load
+    from ..data import FrameModel
+
+    model = load(path)
+    return model if isinstance(model, FrameModel) else load_model(path, unseen)
 
 
 def check_out(path: Path | None, endings: Sequence[str] = ()) -> None:

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
-from .options import JsonOption, ModelArgument, TableArgument, UnseenOption, check_out, load_model
+from .options import JsonOption, ModelArgument, TableArgument, UnseenOption, check_out, load_any
 from .output import lines, print_json, print_table
+from .rows import answers
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ..data import TableModel
 
-__all__ = ["ENDINGS", "predict", "predictions", "write_table"]
+__all__ = ["ENDINGS", "SHOWN", "beside", "give", "predict", "predictions", "write_table"]
 
 ENDINGS = (".csv", ".tsv", ".parquet")
 SHOWN = 10
@@ -39,26 +40,25 @@ def predict(
 ) -> None:
     """Predict the target of every row of TABLE: the mean with an interval, or the probability of each class.
 
+    A model of rows (`--model` of `likely fit`) answers with the component or the latent code of each row.
+
     Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
     """
-    from ..data import read_table
+    from ..data import FrameModel, read_table
 
     check_out(out, ENDINGS)
-    fitted = load_model(model, unseen)
+    fitted = load_any(model, unseen)
     rows = read_table(table)
-    answers = predictions(fitted, rows, interval)
+    found = answers(fitted, rows) if isinstance(fitted, FrameModel) else predictions(fitted, rows, interval)
     if out is not None:
-        write_table(_beside(rows, answers), out)
+        write_table(beside(rows, found), out)
     if json:
-        print_json({"model": str(model), "rows": rows.height, "predictions": answers.to_dicts()})
+        print_json({"model": str(model), "rows": rows.height, "predictions": found.to_dicts()})
     elif out is not None:
-        columns = ", ".join(answers.columns)
+        columns = ", ".join(found.columns)
         lines({"predicted": f"{rows.height} rows of {table}: {columns}", "saved": str(out)})
-    elif sys.stdout.isatty():
-        note = f"… {rows.height - SHOWN} rows more; --out FILE writes all." if rows.height > SHOWN else ""
-        print_table("", ["row", *answers.columns], [(i, *r) for i, r in enumerate(answers.head(SHOWN).rows())], note)
     else:
-        sys.stdout.write(answers.write_csv())
+        give(found.with_row_index("row") if sys.stdout.isatty() else found)
 
 
 def predictions(model: TableModel, rows: pl.DataFrame, interval: float = 0.9) -> pl.DataFrame:
@@ -78,6 +78,15 @@ def predictions(model: TableModel, rows: pl.DataFrame, interval: float = 0.9) ->
     return pl.DataFrame(columns)
 
 
+def give(frame: pl.DataFrame) -> None:
+    """A table on standard output: its first rows in a terminal, all of it as CSV in a pipe."""
+    if not sys.stdout.isatty():
+        sys.stdout.write(frame.write_csv())
+        return
+    note = f"… {frame.height - SHOWN} rows more; --out FILE writes all." if frame.height > SHOWN else ""
+    print_table("", frame.columns, frame.head(SHOWN).rows(), note)
+
+
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """CSV, TSV or Parquet by the ending; written beside the target and renamed, so never half a file."""
     import os
@@ -95,7 +104,8 @@ def write_table(frame: pl.DataFrame, path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _beside(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+def beside(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:
+    """The rows with the answers as further columns."""
     both = [name for name in answers.columns if name in rows.columns]
     if both:
         raise DataError(f"The table has a column {both[0]!r} already; rename it, so that it is not mistaken for ours.")

@@ -5,21 +5,36 @@ Colours can be told apart by colour-blind readers, titles say the finding, and m
 
 from __future__ import annotations
 
+from .chains import rank, trace
 from .comparison import bias_variance, leaderboard
+from .components import components
 from .confusions import confusion
+from .forecasts import forecast
+from .mixtures import mixture
+from .network_graph import network_graph
 from .regression import coefficients, predictions, predictive_band, residuals
 from .reliability import calibration, coverage
+from .states import state_path
+from .topics import topics
 from .training import history
 
 __all__ = [
     "bias_variance",
     "calibration",
     "coefficients",
+    "components",
     "confusion",
     "coverage",
+    "forecast",
     "history",
     "leaderboard",
+    "mixture",
+    "network_graph",
     "predictions",
     "predictive_band",
+    "rank",
     "residuals",
+    "state_path",
+    "topics",
+    "trace",
 ]

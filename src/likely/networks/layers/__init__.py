@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .activation import ACTIVATIONS, Sine, activation, gain
+from .activation import ACTIVATIONS, Erf, Sine, activation, gain
 from .init import INITS, glorot, he, he_average, initialise, lecun, orthogonal
 from .norm import NORMS, BatchNorm, LayerNorm, ReferenceBatch, VirtualBatchNorm, WeightNorm, norm
 from .residual import Concatenate, Residual, ZeroResidual
@@ -13,6 +13,7 @@ __all__ = [
     "NORMS",
     "BatchNorm",
     "Concatenate",
+    "Erf",
     "LayerNorm",
     "ReferenceBatch",
     "Residual",

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from ...core.errors import SpecError
 
-__all__ = ["ACTIVATIONS", "Sine", "activation", "gain"]
+__all__ = ["ACTIVATIONS", "Erf", "Sine", "activation", "gain"]
 
 
 class Sine(nn.Module):
@@ -25,6 +25,17 @@ class Sine(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x.sin()
+
+
+class Erf(nn.Module):
+    """erf(x): a sigmoid whose infinitely wide networks have kernels in closed form.
+
+    >>> Erf()(torch.zeros(2))
+    tensor([0., 0.])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.erf(x)
 
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
@@ -41,6 +52,7 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "softplus": nn.Softplus,
     "softsign": nn.Softsign,
     "sin": Sine,
+    "erf": Erf,
 }
 """Every activation a spec can name; each is a module without parameters."""
 

@@ -1,0 +1,132 @@
+"""Models of the rows of a table themselves (`--model`): which there are, how they are made, fitted and asked."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..core.errors import DataError, SpecError
+from .output import lines, number, print_json
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..data import FrameModel
+
+__all__ = ["answers", "fit_rows", "make_model"]
+
+SUPERVISED = ("Classifier", "NaiveBayes", "Perceptron", "Regressor")
+"""Models that need a target."""
+OTHERS = ("BayesianNetwork", "Hopfield")
+"""Models of other things than the rows of a table of numbers."""
+
+
+def make_model(text: str, seed: int, verbose: bool) -> Any:
+    """The unfitted model that text such as `mixture(poisson(), n_components=3)` describes."""
+    from .. import models
+    from ..core.parse import parse_call
+    from ..inference import LatentInference
+    from ..inference.topics import TopicInference
+    from ..likelihoods import Likelihood
+
+    def maker(name: str) -> Callable[..., Any]:
+        def make(*args: Any, **kwargs: Any) -> Any:
+            model = getattr(models, name)(*args, **kwargs)
+            told = {"random_state": seed, "verbose": verbose}
+            known = model.get_params(deep=False)
+            return model.set_params(**{k: v for k, v in told.items() if k in known and k not in kwargs})
+
+        return make
+
+    names = [name for name in models.__all__ if name not in (*SUPERVISED, *OTHERS)]
+    axes: list[Any] = [Likelihood, LatentInference, TopicInference]
+    try:
+        return parse_call(text, {name: maker(name) for name in names}, axes, "model of rows")
+    except SpecError as error:
+        supervised = text.split("(")[0].replace("_", "").lower() in {name.lower() for name in SUPERVISED}
+        hint = " A model of a target is fitted with --target." if supervised else ""
+        raise SpecError(f"--model {error}{hint}") from None
+
+
+def fit_rows(
+    table: Path,
+    text: str,
+    out: Path,
+    *,
+    sequence: str | None,
+    ignore: Sequence[str] | None,
+    seed: int,
+    json: bool,
+) -> None:
+    """Fit the model that `text` describes to the rows of a table, save it, and say what it found."""
+    from ..data import FrameModel, read_table
+    from ..data.frame import as_frame, column_of
+
+    model = make_model(text, seed, verbose=not json)
+    rows = read_table(table)
+    for name in ignore or ():
+        column_of(as_frame(rows, "The table"), name, "The table")
+    columns = [name for name in rows.columns if name not in (ignore or ()) and name != sequence]
+    fitted = FrameModel(model, columns, sequence)
+    start = time.perf_counter()
+    fitted.fit(rows)
+    seconds = time.perf_counter() - start
+    inner = fitted.model_
+    result: dict[str, Any] = {"model": str(out), "rows": rows.height, "columns": columns, "seconds": seconds}
+    if hasattr(inner, "log_prob"):
+        result["log_likelihood"] = float(fitted.log_prob(rows).sum())
+    for name in ("inertia_", "n_iter_", "converged_"):
+        if hasattr(inner, name):
+            found = getattr(inner, name)
+            result[name.removesuffix("_")] = bool(found) if name == "converged_" else float(found)
+    fitted.save(out)
+    if json:
+        print_json(result)
+        return
+    fit = [f"{seconds:.2g} s"]
+    if "log_likelihood" in result:
+        fit.append(
+            f"log-likelihood {number(result['log_likelihood'])}, {number(result['log_likelihood'] / rows.height)} a row"
+        )
+    if "inertia" in result:
+        fit.append(f"squared distance {number(result['inertia'])}")
+    if "n_iter" in result:
+        fit.append(f"{int(result['n_iter'])} steps")
+    follow = "decode" if hasattr(inner, "decode") else "predict"
+    lines(
+        {
+            "table": f"{table}: {rows.height} rows of {', '.join(columns)}",
+            "model": repr(inner),
+            "fit": "; ".join(fit),
+            "saved": str(out),
+            "next": f"likely {follow} {out} TABLE, or likely sample {out}",
+        }
+    )
+
+
+def answers(model: FrameModel, rows: pl.DataFrame) -> pl.DataFrame:
+    """What a model of rows says of each: its component or state with probabilities, or its latent code."""
+    import polars as pl
+
+    columns: dict[str, Any] = {}
+    inner = model.model_
+    if hasattr(inner, "predict_proba"):
+        columns[model.hidden_name] = model.predict(rows)
+        probability = model.predict_proba(rows)
+        columns |= {f"p_{k}": probability[:, k] for k in range(probability.shape[1])}
+    elif hasattr(inner, "transform"):
+        code = model.transform(rows)
+        if hasattr(inner, "cluster_centers_"):
+            columns["cluster"] = model.predict(rows)
+            columns |= {f"distance_{k}": code[:, k] for k in range(code.shape[1])}
+        else:
+            columns |= {f"z_{k}": code[:, k] for k in range(code.shape[1])}
+    else:
+        raise DataError(f"{type(inner).__name__} has no answer for single rows.")
+    if hasattr(inner, "log_prob"):
+        each = model.log_prob(rows)
+        if len(each) == rows.height:
+            columns["log_prob"] = each
+    return pl.DataFrame(columns)

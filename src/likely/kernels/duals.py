@@ -1,0 +1,103 @@
+"""Dual activations: what a layer of infinitely many units does to the covariance of its inputs.
+
+    κ(q, q′, k) = E[φ(u) φ(u′)],    κ̇ = E[φ′(u) φ′(u′)],    (u, u′) ~ Normal(0, [[q, k], [k, q′]])
+
+ReLU and erf have closed forms. Any other φ is expanded in Hermite polynomials, which diagonalise the Gaussian:
+φ(√q·z) = Σⱼ aⱼ(q) hⱼ(z) gives κ = Σⱼ aⱼ(q) aⱼ(q′) cʲ with the correlation c = k / √(q q′).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import torch
+from scipy.special import roots_hermitenorm
+from torch import Tensor
+
+from ..networks.layers.activation import activation
+
+__all__ = ["dual"]
+
+TERMS = 80
+"""Hermite polynomials that are kept."""
+NODES = 400
+"""Points of the Gauss-Hermite rule for their coefficients."""
+
+Pair = tuple[Tensor, Tensor]
+
+
+def dual(name: str, q: Tensor, other: Tensor, k: Tensor) -> Pair:
+    """κ and κ̇ of all pairs: variances q (n,) and other (m,), covariances k (n, m).
+
+    >>> one = torch.ones(1, dtype=torch.float64)
+    >>> value, slope = dual("relu", one, one, torch.ones(1, 1, dtype=torch.float64))   # E[relu(u)²], P(u > 0)
+    >>> round(value.item(), 6), round(slope.item(), 6)
+    (0.5, 0.5)
+    """
+    closed: dict[str, Callable[[Tensor, Tensor, Tensor], Pair]] = {"identity": _identity, "relu": _relu, "erf": _erf}
+    return closed[name](q, other, k) if name in closed else _by_series(name, q, other, k)
+
+
+def _identity(q: Tensor, other: Tensor, k: Tensor) -> Pair:
+    return k, torch.ones_like(k)
+
+
+def _relu(q: Tensor, other: Tensor, k: Tensor) -> Pair:
+    """The arc-cosine kernels of order 1 and 0."""
+    scale = _scale(q, other)
+    correlation = (k / scale).clamp(-1.0, 1.0)
+    angle = torch.arccos(correlation)
+    value = scale * (torch.sqrt((1 - correlation.square()).clamp_min(0.0)) + (math.pi - angle) * correlation)
+    return value / (2 * math.pi), (math.pi - angle) / (2 * math.pi)
+
+
+def _erf(q: Tensor, other: Tensor, k: Tensor) -> Pair:
+    """The arc-sine kernel."""
+    scale = torch.sqrt((1 + 2 * q).unsqueeze(-1) * (1 + 2 * other))
+    ratio = (2 * k / scale).clamp(-1.0, 1.0)
+    slope = 4 / math.pi / torch.sqrt((scale.square() - 4 * k.square()).clamp_min(1e-300))
+    return 2 / math.pi * torch.asin(ratio), slope
+
+
+def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> Pair:
+    correlation = (k / _scale(q, other)).clamp(-1.0, 1.0)
+    same = other is q
+    value, slope = _coefficients(name, q)  # (n, terms)
+    value2, slope2 = (value, slope) if same else _coefficients(name, other)
+    # Horner's rule from the highest power down: one product and one sum of the matrix for each term
+    kappa, kappa_dot = torch.zeros_like(correlation), torch.zeros_like(correlation)
+    for term in range(TERMS - 1, -1, -1):
+        kappa.mul_(correlation).add_(value[:, term].unsqueeze(-1) * value2[:, term])
+        kappa_dot.mul_(correlation).add_(slope[:, term].unsqueeze(-1) * slope2[:, term])
+    return kappa, kappa_dot
+
+
+def _coefficients(name: str, q: Tensor) -> Pair:
+    """aⱼ of φ and of φ′ at each variance: (n, terms). Equal variances, as of normalised inputs, are looked up once."""
+    unique, place = torch.unique(q, return_inverse=True)
+    z, basis = _rule()
+    with torch.enable_grad():
+        points = (unique.sqrt().unsqueeze(-1) * z).requires_grad_()
+        values = activation(name)(points)
+        (slopes,) = torch.autograd.grad(values.sum(), points)
+    return (values.detach() @ basis)[place], (slopes @ basis)[place]
+
+
+@cache
+def _rule() -> Pair:
+    """The points z of a Gauss-Hermite rule, and weight · hⱼ(z) with hⱼ orthonormal under the standard normal."""
+    z, weight = roots_hermitenorm(NODES)
+    weight = weight / weight.sum()
+    basis = np.empty((NODES, TERMS))
+    basis[:, 0], basis[:, 1] = 1.0, z
+    for j in range(1, TERMS - 1):
+        basis[:, j + 1] = (z * basis[:, j] - math.sqrt(j) * basis[:, j - 1]) / math.sqrt(j + 1)
+    return torch.from_numpy(z), torch.from_numpy(basis * weight[:, None])
+
+
+def _scale(q: Tensor, other: Tensor) -> Tensor:
+    """√(q q′) of all pairs, kept off 0 for rows that are 0."""
+    return torch.sqrt((q.unsqueeze(-1) * other).clamp_min(1e-300))

@@ -1,0 +1,139 @@
+"""Pictures of principal components and factors: how much variance each holds, and the rows seen along the first two."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ..core.errors import DataError
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["components"]
+
+MOST = 30
+"""Bars that can still be told apart."""
+
+ARROWS = 8
+"""Columns drawn as arrows: those that weigh most."""
+
+
+def components(model: Any, X: Any = None, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+    """A fitted `PCA` or `FactorAnalysis`: the share of variance of each component; with X, the rows in the first two.
+
+    In the picture of rows, arrows show the columns: a row far along an arrow is high in that column.
+
+    >>> from likely import PCA
+    >>> X = [[0.0, 0.0, 1.0], [1.0, 2.0, 1.0], [2.0, 4.1, 1.0], [3.0, 5.9, 1.1]]
+    >>> components(PCA(2).fit(X)).get_title(loc="left")
+    'The first component holds 100% of the variance'
+    """
+    check_is_fitted(model)
+    loadings = getattr(model, "components_", None)
+    if loadings is None or not hasattr(model, "get_covariance"):
+        raise DataError(f"components draws a PCA or a FactorAnalysis; found a {type(model).__name__}.")
+    shares = _shares(model)
+    return _bars(shares, title, ax) if X is None else _scores(model, X, shares, title, ax)
+
+
+def _shares(model: Any) -> np.ndarray:
+    """The part of the variance of all columns that each component holds."""
+    ratio = getattr(model, "explained_variance_ratio_", None)
+    if ratio is not None:
+        return np.asarray(ratio)
+    held = (model.components_**2).sum(1)
+    return held / (held.sum() + np.sum(model.noise_variance_))
+
+
+def _bars(shares: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
+    drawn = min(len(shares), MOST)
+    ax = axes_of(ax, max(5.0, 2.4 + 0.2 * drawn), 3.8)
+    place = np.arange(1, drawn + 1)
+    total = np.cumsum(shares)[:drawn]
+    ax.bar(place, shares[:drawn], width=0.68, color=MAIN, label="each")
+    if drawn > 1:
+        ax.plot(place, total, "o-", color=MUTED, markersize=3.5, linewidth=1.1, label="together")
+        ax.annotate(
+            "together",
+            (place[-1], total[-1]),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="right",
+            color=MUTED,
+            fontsize=9,
+        )
+    for x, share in zip(place, shares, strict=False) if drawn <= 10 else ():
+        ax.annotate(
+            percent(share),
+            (x, share),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            fontsize=8.5,
+            color=INK,
+        )
+    enough = int(np.searchsorted(np.cumsum(shares), min(0.9, 0.999 * shares.sum()))) + 1
+    who = "The first component holds" if enough == 1 else f"The first {enough} components hold"
+    finding = f"{who} {percent(shares[:enough].sum())} of the variance"
+    note = "" if drawn == len(shares) else f"the first {drawn} of {len(shares)} components"
+    ax.set(ylim=(0, 1.12), xlim=(0.4, max(drawn, 3) + 0.6))
+    finish(ax, title=title or finding, note=note, x="component", y="share of the variance", grid="y")
+    ax.set_xticks(place if drawn <= 15 else place[4::5])
+    ax.set_yticks([0, 0.25, 0.5, 0.75, 1.0], [percent(tick) for tick in (0, 0.25, 0.5, 0.75, 1.0)])
+    return ax
+
+
+def _scores(model: Any, X: Any, shares: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
+    if len(shares) < 2:
+        raise DataError("The rows are drawn along two components, but the model has 1; leave X out.")
+    scores = np.asarray(model.transform(X))[:, :2]
+    ax = axes_of(ax, 5.6, 4.8)
+    clear = float(np.clip(30 / np.sqrt(len(scores)), 0.08, 0.8))
+    ax.scatter(scores[:, 0], scores[:, 1], s=14, color=MAIN, alpha=clear, linewidth=0, label="rows")
+    arrows = model.components_[:2].T  # (d, 2)
+    length = np.linalg.norm(arrows, axis=1)
+    reach = 0.8 * np.abs(scores).max() / max(length.max(), 1e-300)
+    names = getattr(model, "feature_names_in_", [f"column {i}" for i in range(len(arrows))])
+    chosen = np.argsort(-length, kind="stable")[:ARROWS]
+    for end in reach * arrows[chosen]:
+        ax.annotate("", end, (0, 0), arrowprops={"arrowstyle": "->", "color": ACCENT, "linewidth": 1.1})
+    _name_ends(ax, [_short(str(names[column])) for column in chosen], reach * arrows[chosen])
+    ax.margins(0.12)
+    first, second = (percent(share) for share in shares[:2])
+    finding = f"The first two components hold {percent(shares[:2].sum())} of the variance"
+    most = "arrows: columns" if len(arrows) <= ARROWS else f"arrows: the {ARROWS} columns that weigh most"
+    note = f"{len(scores)} rows; {most}"
+    return finish(ax, title=title or finding, note=note, x=f"component 1 ({first})", y=f"component 2 ({second})")
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= 24 else f"{name[:23]}…"
+
+
+def _name_ends(ax: Axes, names: list[str], ends: np.ndarray) -> None:
+    """Names outside the ends of arrows, moved up where they would meet the one below."""
+    from matplotlib.patheffects import withStroke
+
+    gap = 0.055 * np.ptp(ends[:, 1])
+    for side in (-1, 1):
+        bottom = -np.inf
+        for number in np.argsort(ends[:, 1]):
+            x, y = ends[number]
+            if (x >= 0) == (side > 0):
+                bottom = max(y, bottom + gap)
+                label = ax.annotate(
+                    names[number],
+                    (x, bottom),
+                    xytext=(5 * side, 0),
+                    textcoords="offset points",
+                    ha="left" if side > 0 else "right",
+                    va="center",
+                    color=ACCENT,
+                    fontsize=8.5,
+                )
+                label.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # readable over rows
