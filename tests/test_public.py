@@ -30,6 +30,7 @@ ROOMS = (
     "recursions",
     "emissions",
     "kernels",
+    "theory",
 )
 
 BASES = {
@@ -39,6 +40,7 @@ BASES = {
 """Abstract bases: their subclasses hold the examples."""
 
 PARTS = {
+    *("ChainPosterior", "LaplacePosterior", "VariationalPosterior"),
     *("DropoutPosterior", "Epoch", "GaussianPosterior", "Info", "LatentFit", "Part", "Posterior", "Problem", "Rates"),
     *("State", "automatic"),
 }

@@ -24,15 +24,18 @@ if TYPE_CHECKING:
         Classifier,
         FactorAnalysis,
         GaussianMixture,
+        GaussianProcess,
         HiddenMarkov,
         Hopfield,
         KalmanFilter,
+        KernelRidge,
         KMeans,
         LatentDirichlet,
         Mixture,
         NaiveBayes,
         Perceptron,
         Regressor,
+        SupportVector,
     )
 
 __all__ = [
@@ -41,22 +44,25 @@ __all__ = [
     "Classifier",
     "FactorAnalysis",
     "GaussianMixture",
+    "GaussianProcess",
     "HiddenMarkov",
     "Hopfield",
     "KMeans",
     "KalmanFilter",
+    "KernelRidge",
     "LatentDirichlet",
     "Mixture",
     "NaiveBayes",
     "Perceptron",
     "Regressor",
+    "SupportVector",
     "__version__",
     "load",
 ]
 
 _ROOMS = (
     *("core", "data", "divergences", "emissions", "evaluate", "graphical", "inference", "kernels", "likelihoods"),
-    *("models", "networks", "optim", "plots", "priors", "recursions", "sampling"),
+    *("models", "networks", "optim", "plots", "priors", "recursions", "sampling", "theory"),
 )
 
 

@@ -17,7 +17,7 @@ from likely import Classifier, Regressor
 from likely.core.errors import ModelFileError, SpecError
 from likely.core.estimator import _MODELS, Estimator
 from likely.core.files import read_file
-from likely.data import Table, TableModel
+from likely.data import TableModel
 from likely.inference import MAP, Ensemble, Exact, MCDropout, Newton
 from likely.likelihoods import MultivariateNormal, Poisson, Product
 from likely.likelihoods import Normal as NormalNoise
@@ -41,18 +41,27 @@ FRAME = {"a": ROWS[:, 0].tolist(), "b": ROWS[:, 1].tolist(), "city": ["x", "y"] 
 
 def _fitted(name):
     """A fitted model of each public class, and rows to ask it about; a class without an entry here fails the test."""
-    if name == "Table":
-        return Table().fit(FRAME), FRAME
-    if name == "TableModel":
-        return TableModel(Regressor(), target="y").fit(FRAME), FRAME
+    points = {"a": FRAME["a"], "b": FRAME["b"]}
+    signs, counts = np.sign(ROWS), np.round(np.exp(ROWS)).astype(int)
+    codes = {"left": (ROWS[:, 0] > 0).tolist(), "right": (ROWS[:, 1] > 0).tolist()}
+    special = {
+        "BayesianNetwork": lambda cls: (cls((("left", "right"),)).fit(codes), codes),
+        "FrameModel": lambda cls: (cls(likely.KMeans(2, random_state=0)).fit(points), points),
+        "Hopfield": lambda cls: (cls(random_state=0).fit(signs[:3]), signs),
+        "LatentDirichlet": lambda cls: (cls(2, random_state=0).fit(counts), counts),
+        "Table": lambda cls: (cls().fit(FRAME), FRAME),
+        "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),
+    }
     cls = PUBLIC[name]
-    target = LABELS if issubclass(cls, likely.models.Classifier) or name == "Perceptron" else NUMBERS
+    labels = issubclass(cls, likely.models.Classifier) or name in ("NaiveBayes", "Perceptron", "SupportVector")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a perceptron on classes that overlap says so
-        return cls().fit(ROWS, target), ROWS
+        return special[name](cls) if name in special else (cls().fit(ROWS, LABELS if labels else NUMBERS), ROWS)
 
 
 def _answer(model, rows):
+    if isinstance(model, likely.BayesianNetwork):
+        return model.log_prob(rows)
     return np.asarray(model.predict(rows) if hasattr(model, "predict") else model.transform(rows))
 
 
@@ -64,7 +73,12 @@ def test_the_registry_knows_the_public_models():
 @pytest.mark.parametrize("name", sorted(PUBLIC))
 def test_every_model_stores_its_arguments_and_nothing_else(name):
     cls = PUBLIC[name]
-    given = {"TableModel": {"model": Regressor(), "target": "y"}}.get(name, {})
+    needed = {
+        "BayesianNetwork": {"edges": [("a", "b")]},
+        "FrameModel": {"model": Regressor()},
+        "TableModel": {"model": Regressor(), "target": "y"},
+    }
+    given = needed.get(name, {})
     model = cls(**given)
     names = set(inspect.signature(cls.__init__).parameters) - {"self"}
     assert set(vars(model)) == names == set(model.get_params(deep=False))

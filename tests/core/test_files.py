@@ -469,7 +469,7 @@ def test_a_header_with_any_part_missing_is_refused_or_gives_a_sound_model(models
         (
             ("model",),
             "Oracle",
-            r"holds a model 'Oracle', which is not known here \(Classifier, .*\); import the module",
+            r"holds a model 'Oracle', which is not known here \(.*Classifier, .*\); import the module",
         ),
         (("model",), ["Regressor"], "does not describe a model that can be rebuilt"),
         (("params",), [], "does not describe a model that can be rebuilt"),

@@ -78,9 +78,9 @@ def test_what_is_learned_comes_back_in_the_spec():
 
 def test_what_is_no_kernel_cannot_be_combined():
     for other in ("rbf", None, [1.0], True):
-        with pytest.raises(TypeError, match="a kernel and a .* cannot be combined"):
+        with pytest.raises(TypeError, match=r"a kernel and a .* cannot be combined"):
             A + other
-        with pytest.raises(TypeError, match="a kernel and a .* cannot be combined"):
+        with pytest.raises(TypeError, match=r"a kernel and a .* cannot be combined"):
             A * other
     with pytest.raises(SpecError, match=r"Scaled\(variance=-2.0\): variance must be a positive number"):
         -2.0 * A

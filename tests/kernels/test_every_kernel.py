@@ -15,7 +15,7 @@ from likely.core.errors import DataError, SpecError
 from likely.core.spec import Spec, registered
 from likely.kernels import RBF, Constant, Kernel, Linear, Matern, Periodic, Polynomial, RationalQuadratic, White
 
-KERNELS = {name: cls.example() for name, cls in registered(Kernel).items()}
+KERNELS = {name: cls.example() for name, cls in registered(Kernel).items() if cls.__module__.startswith("likely.")}
 MORE = {
     "Matern 0.5": Matern(0.7, smoothness=0.5),
     "Matern 1.5": Matern(0.7, smoothness=1.5),
@@ -51,9 +51,10 @@ def test_matrices_are_symmetric_and_positive_semidefinite(name, seed, count, spr
 
 @everyone
 def test_the_diagonal_is_that_of_the_matrix(name):
+    """To 1e-8: where a kernel knows rows by the angle between them, an angle near 0 keeps half of the digits."""
     x = rows()
     module = built(name, x)
-    torch.testing.assert_close(module.diagonal(x), module(x).diagonal(), rtol=1e-12, atol=1e-12)
+    torch.testing.assert_close(module.diagonal(x), module(x).diagonal(), rtol=1e-8, atol=1e-8)
 
 
 @everyone

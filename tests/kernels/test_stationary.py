@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -92,6 +94,22 @@ def test_equal_rows_are_at_no_distance_and_others_at_theirs(columns, shift):
     ours = squared_distance(torch.from_numpy(x), torch.from_numpy(x.copy())).numpy()
     assert (ours.diagonal() == 0).all()
     np.testing.assert_allclose(ours, cdist(x, x, "sqeuclidean"), rtol=1e-8, atol=1e-12)
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_slopes_of_distances_are_those_of_differences(other):
+    x, y = (torch.from_numpy(part).requires_grad_() for part in (X[:6].copy(), OTHER[:4].copy()))
+    inputs = (x, y) if other else (x,)
+
+    def distances(x, y=None):
+        return squared_distance(x, y)
+
+    with warnings.catch_warnings():  # torch scripts its own rules for forward slopes, and warns that it does
+        warnings.simplefilter("ignore", DeprecationWarning)
+        assert torch.autograd.gradcheck(distances, inputs, check_forward_ad=True)
+    assert torch.autograd.gradgradcheck(distances, inputs)
+    along = torch.func.vmap(lambda s: squared_distance(s * x, y if other else None))(torch.tensor([1.0, 2.0]).double())
+    torch.testing.assert_close(along[1], squared_distance(2.0 * x, y if other else None))
 
 
 def test_smoothness_is_one_of_three():

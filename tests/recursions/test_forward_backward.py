@@ -9,7 +9,8 @@ import pytest
 import torch
 from scipy.special import logsumexp
 
-from likely.recursions import Memory, filter_states, forward_backward
+from likely.recursions import filter_states, forward_backward
+from likely.recursions.forward_backward import Memory
 
 
 def enumerated(initial, transition, log_emission):

@@ -183,7 +183,7 @@ def test_a_nan_on_the_way_is_an_error_with_its_place():
             DataError,
             "initial has 4 rows, one for each chain, but chains=3",
         ),
-        ({"method": "nuts()"}, SpecError, "Unknown sampler 'nuts'"),
+        ({"method": "walk()"}, SpecError, "Unknown sampler 'walk'"),
         ({"method": MetropolisHastings}, SpecError, r"is a class; write method=MetropolisHastings\(\)"),
         ({"names": ["a"]}, DataError, r"found 1 names for positions of shape \(2,\)"),
         ({"names": ["a", "a"]}, DataError, "a different one for each coordinate"),

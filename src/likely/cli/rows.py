@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["answers", "fit_rows", "make_model"]
 
-SUPERVISED = ("Classifier", "NaiveBayes", "Perceptron", "Regressor")
+SUPERVISED = (
+    *("Classifier", "GaussianProcess", "KernelRidge", "NaiveBayes", "Perceptron", "Regressor", "SupportVector"),
+)
 """Models that need a target."""
 OTHERS = ("BayesianNetwork", "Hopfield")
 """Models of other things than the rows of a table of numbers."""

@@ -6,10 +6,12 @@ from ..core.room import open_room
 from .automatic import automatic
 from .checkpoint import Checkpoint
 from .conjugate import BetaBinomial, beta_binomial
+from .draws import ChainPosterior
 from .em import EM, elbo
 from .ensemble import Ensemble
 from .exact import Exact
 from .gaussian import GaussianPosterior
+from .laplace_posterior import LaplacePosterior
 from .latent import Latent, LatentFit, LatentInference
 from .map import MAP, Noise
 from .mc_dropout import DropoutPosterior, MCDropout
@@ -18,11 +20,13 @@ from .posterior import Posterior
 from .problem import Inference, Problem
 from .topics import CollapsedGibbs, TopicInference, VariationalBayes
 from .train import Epoch
+from .variational import VariationalPosterior
 
 __all__ = [
     "EM",
     "MAP",
     "BetaBinomial",
+    "ChainPosterior",
     "Checkpoint",
     "CollapsedGibbs",
     "DropoutPosterior",
@@ -31,6 +35,7 @@ __all__ = [
     "Exact",
     "GaussianPosterior",
     "Inference",
+    "LaplacePosterior",
     "Latent",
     "LatentFit",
     "LatentInference",
@@ -41,6 +46,7 @@ __all__ = [
     "Problem",
     "TopicInference",
     "VariationalBayes",
+    "VariationalPosterior",
     "automatic",
     "beta_binomial",
     "elbo",

@@ -64,15 +64,25 @@ def _erf(q: Tensor, other: Tensor, k: Tensor) -> Pair:
 
 def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> Pair:
     correlation = (k / _scale(q, other)).clamp(-1.0, 1.0)
-    same = other is q
-    value, slope = _coefficients(name, q)  # (n, terms)
-    value2, slope2 = (value, slope) if same else _coefficients(name, other)
-    # Horner's rule from the highest power down: one product and one sum of the matrix for each term
-    kappa, kappa_dot = torch.zeros_like(correlation), torch.zeros_like(correlation)
+    pairs = zip(_coefficients(name, q), _coefficients(name, other), strict=True)
+    kappa, slope = (_horner(correlation, left, right) for left, right in pairs)
+    return kappa, slope
+
+
+def _horner(correlation: Tensor, left: Tensor, right: Tensor) -> Tensor:
+    """Σⱼ leftⱼ rightⱼ cʲ from the highest power down: one product and one sum of the matrix for each term.
+
+    Where all rows have the same variance, as normalised ones do, each term is one number.
+    """
+    total = torch.zeros_like(correlation)
+    alike = bool((left == left[:1]).all()) and bool((right == right[:1]).all())
     for term in range(TERMS - 1, -1, -1):
-        kappa.mul_(correlation).add_(value[:, term].unsqueeze(-1) * value2[:, term])
-        kappa_dot.mul_(correlation).add_(slope[:, term].unsqueeze(-1) * slope2[:, term])
-    return kappa, kappa_dot
+        total.mul_(correlation)
+        if alike:
+            total.add_(float(left[0, term] * right[0, term]))
+        else:
+            total.addcmul_(left[:, term].unsqueeze(-1), right[:, term])
+    return total
 
 
 def _coefficients(name: str, q: Tensor) -> Pair:

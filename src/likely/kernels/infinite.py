@@ -62,6 +62,8 @@ class Recursion:
             p = q if other is None else p
         if other is None:
             covariance, tangent = (0.5 * (each + each.T) for each in (covariance, tangent))
+            for each, own in zip((covariance, tangent), self.diagonal(x), strict=True):
+                each.diagonal().copy_(own)  # where the angle is 0 and arccos would lose half of the digits
         return covariance, tangent
 
     def diagonal(self, x: Tensor) -> tuple[Tensor, Tensor]:

@@ -49,7 +49,7 @@ class _Periodic(KernelModule):
 
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
         chords = squared_distance(self._circles(x), None if other is None else self._circles(other))
-        return (-0.5 * chords / self.lengthscale().to(x.dtype).square()).exp()
+        return chords.mul(-0.5 / self.lengthscale().to(x.dtype).square()).exp_()
 
     def _circles(self, x: Tensor) -> Tensor:
         angle = x * (2 * math.pi / self.period().to(x.dtype))

@@ -10,9 +10,11 @@ if TYPE_CHECKING:
     from .classifier import Classifier
     from .factor_analysis import FactorAnalysis
     from .gaussian_mixture import GaussianMixture
+    from .gaussian_process import GaussianProcess
     from .hidden_markov import HiddenMarkov
     from .hopfield import Hopfield
     from .kalman_filter import KalmanFilter
+    from .kernel_ridge import KernelRidge
     from .kmeans import KMeans
     from .latent_dirichlet import LatentDirichlet
     from .mixture import Mixture
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .pca import PCA
     from .perceptron import Perceptron
     from .regressor import Regressor
+    from .support_vector import SupportVector
 
 __all__ = [
     "PCA",
@@ -27,15 +30,18 @@ __all__ = [
     "Classifier",
     "FactorAnalysis",
     "GaussianMixture",
+    "GaussianProcess",
     "HiddenMarkov",
     "Hopfield",
     "KMeans",
     "KalmanFilter",
+    "KernelRidge",
     "LatentDirichlet",
     "Mixture",
     "NaiveBayes",
     "Perceptron",
     "Regressor",
+    "SupportVector",
 ]
 
 _FILES = {
@@ -43,16 +49,19 @@ _FILES = {
     "Classifier": "classifier",
     "FactorAnalysis": "factor_analysis",
     "GaussianMixture": "gaussian_mixture",
+    "GaussianProcess": "gaussian_process",
     "HiddenMarkov": "hidden_markov",
     "Hopfield": "hopfield",
     "KMeans": "kmeans",
     "KalmanFilter": "kalman_filter",
+    "KernelRidge": "kernel_ridge",
     "LatentDirichlet": "latent_dirichlet",
     "Mixture": "mixture",
     "NaiveBayes": "naive_bayes",
     "PCA": "pca",
     "Perceptron": "perceptron",
     "Regressor": "regressor",
+    "SupportVector": "support_vector",
 }
 
 

@@ -16,13 +16,15 @@ from ..core.errors import ConvergenceWarning, DataError
 from ..core.progress import progress
 from ..core.spec import as_spec
 from .chains import Chains, as_names
+from .constrained import Bijection, Support, bijection, support_of
 from .density import LogDensity, as_generator, as_log_density, as_real, draw, shown, whole
 from .metropolis_hastings import MetropolisHastings
-from .sampler import Sampler
+from .sampler import Info, Sampler
 
 __all__ = ["sample"]
 
 _AGREE = 1.05
+_LOST = 0.01
 
 
 def sample(
@@ -35,6 +37,7 @@ def sample(
     seed: Any = None,
     verbose: bool = False,
     names: str | Sequence[str] | None = None,
+    support: Support | None = None,
 ) -> Chains:
     """Draws from exp(log_prob), which need not be normalised, by several chains side by side.
 
@@ -43,11 +46,22 @@ def sample(
     more), or a distribution to draw the starts from: starts apart from one another make R-hat honest. Positions are
     float64, or int64 if `initial` holds whole numbers of an integer type. `chains` is 4 unless `initial` has rows.
 
+    `support` is where the density lives if that is not everywhere: a torch constraint (`constraints.positive`,
+    `constraints.simplex`), a list with one for each coordinate or (constraint, length) for each block of them, or a
+    dict for some of the coordinates by their `names`. Chains then move in unconstrained numbers, with the change of
+    volume added; draws and `log_prob` are those of the density as given. Methods that follow slopes need it; a torch
+    distribution brings its own.
+
     >>> def correlated(x):
     ...     return -0.5 * (x[:, 0] ** 2 + x[:, 1] ** 2 - 1.6 * x[:, 0] * x[:, 1]) / (1 - 0.8**2)
     >>> found = sample(correlated, [0.0, 0.0], draws=4000, seed=0, names=["a", "b"])
     >>> found.draws.shape, bool((torch.corrcoef(found.flat.T)[0, 1] - 0.8).abs() < 0.05)
     (torch.Size([4, 4000, 2]), True)
+    >>> def half_normal(x):
+    ...     return -0.5 * x.square()
+    >>> found = sample(half_normal, 1.0, "nuts()", seed=0, support=torch.distributions.constraints.positive)
+    >>> bool((found.draws > 0).all()), bool((found.mean - (2 / torch.pi) ** 0.5).abs() < 0.05)
+    (True, True)
     """
     sampler = as_spec(method, Sampler, "method")
     count, before = whole(draws, "draws", 1), whole(warmup, "warmup", 0)
@@ -57,25 +71,57 @@ def sample(
     density = as_log_density(log_prob, "log_prob")
     with torch.no_grad():
         _refuse_impossible(density(position), position)
+        space = _space(log_prob, support, sampler, tuple(position.shape[1:]), labels)
+        if space is not None:
+            position, density = space.inverse(position), space.density(density)
         state = sampler.init(position, density)
         kept = torch.empty((len(position), count, *position.shape[1:]), dtype=position.dtype, device=position.device)
         logs = torch.empty((len(position), count), dtype=torch.float64, device=position.device)
         records: dict[str, list[Tensor]] = {"acceptance_rate": []}
+        divergences = 0.0
         with progress("sampling", before + count, show=verbose) as report:
-            for index in range(before):
+            for index in range(before + count):
                 state, info = sampler.step(state, density, generator)
-                state = sampler.adapt(state, info, index, before)
-                report(index + 1)
-            for index in range(count):
-                state, info = sampler.step(state, density, generator)
-                kept[:, index], logs[:, index] = state.position, state.log_prob
-                for name, value in {"acceptance_rate": info.acceptance, **info.stats}.items():
-                    records.setdefault(name, []).append(value)
-                report(before + index + 1)
+                if index < before:
+                    state = sampler.adapt(state, info, index, before)
+                else:
+                    kept[:, index - before], logs[:, index - before] = state.position, state.log_prob
+                    for name, value in {"acceptance_rate": info.acceptance, **info.stats}.items():
+                        records.setdefault(name, []).append(value)
+                if verbose:
+                    divergences += _diverging(info) if index >= before else 0.0
+                    report(index + 1, **_numbers(info, divergences))
+        if space is not None:
+            free = kept.flatten(0, 1)
+            found, volume = space.forward(free)
+            kept, logs = found.reshape(*kept.shape[:2], *found.shape[1:]), logs - volume.reshape(logs.shape)
     stats = {name: torch.stack(values, 1) for name, values in records.items()}
-    found = Chains(kept, logs, stats["acceptance_rate"].mean(1), stats, labels)
-    _warn(found)
-    return found
+    chains_found = Chains(kept, logs, stats["acceptance_rate"].mean(1), stats, labels)
+    _warn(chains_found)
+    return chains_found
+
+
+def _space(
+    log_prob: Any, support: Support | None, sampler: Sampler, event: tuple[int, ...], names: str | tuple[str, ...]
+) -> Bijection | None:
+    """How the chains' positions are made free, if they must be: the support given, or that of a distribution."""
+    if support is None and sampler.unbounded and isinstance(log_prob, Distribution):
+        support = support_of(log_prob)
+    return None if support is None else bijection(support, event, names)
+
+
+def _diverging(info: Info) -> float:
+    return float(info.stats["diverging"].sum()) if "diverging" in info.stats else 0.0
+
+
+def _numbers(info: Info, divergences: float) -> dict[str, float]:
+    """What is shown beside the bar."""
+    numbers = {"acceptance": float(info.acceptance.mean())}
+    if "step_size" in info.stats:
+        numbers["step_size"] = float(info.stats["step_size"].mean())
+    if "diverging" in info.stats:
+        numbers["divergences"] = divergences
+    return numbers
 
 
 def _starts(initial: Any, chains: int | None, generator: torch.Generator) -> Tensor:
@@ -111,7 +157,7 @@ def _refuse_impossible(log_prob: Tensor, position: Tensor) -> None:
 
 
 def _warn(found: Chains) -> None:
-    """Say so if the chains disagree or never moved."""
+    """Say so if the chains disagree, diverge or never moved."""
     if float(found.acceptance.max()) < 1e-3:
         warnings.warn(
             f"Of the moves proposed, {float(found.acceptance.mean()):.2g} were accepted: the chains stand still. "
@@ -120,6 +166,15 @@ def _warn(found: Chains) -> None:
             stacklevel=3,
         )
         return
+    lost = float(found.stats["diverging"].double().mean()) if "diverging" in found.stats else 0.0
+    if lost > _LOST:
+        warnings.warn(
+            f"{lost:.1%} of the draws come from trajectories that diverged: there the density is steeper than the "
+            "steps can follow, and the draws may miss a part of it. Try smaller steps (acceptance=0.95), or other "
+            "parameters: logarithms of scales, or effects in units of their scale.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
     rhat = found.rhat.nan_to_num(nan=0.0)
     if float(rhat.max()) > _AGREE:
         worst = int(rhat.argmax())

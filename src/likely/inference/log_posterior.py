@@ -1,0 +1,227 @@
+"""log p(θ | data) of many parameter vectors at once, and its gradient: what Markov chains and variational fits ask for.
+
+    log p(θ | data) = Σᵢ wᵢ log p(yᵢ | η(xᵢ; θ)) + log p(θ) + const,      θ (chains, d) → (chains,)
+
+Chains are one tensor axis. A linear network's gradient is written out (Xᵀ times the scores of the likelihood); others
+go through automatic differentiation of all chains together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from ..core import distributed
+from ..core.random import isolated
+from .batched import batched
+from .dataset import Batch
+from .predictor import Predictor
+from .problem import Problem
+
+__all__ = ["LogPosterior"]
+
+BLOCK = 1 << 22
+"""Numbers of η at once, over all chains."""
+
+
+class LogPosterior:
+    """The log-density of the flat, trainable parameters of a problem, up to a constant.
+
+    Calling it gives values; `value_and_grad` gives both. Dropout is off and batch norm uses statistics of the data.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.module: nn.Module = problem.module()
+        _settle(self.module, problem)
+        self.module.eval()
+        self.trainable = {k: v.detach() for k, v in self.module.named_parameters() if v.requires_grad}
+        self.fixed = {k: v for k, v in self.module.state_dict().items() if k not in self.trainable}
+        self.size = sum(v.numel() for v in self.trainable.values())
+        self._rates = self._prior_rates()
+        self._sparse = self._rates is not None and bool(self._rates[0].any())
+        self._stacked = batched(self.module)
+        self._vmap = True
+        self._cut: dict[int, list[Batch]] = {}
+        plain = isinstance(self.module, Predictor) and self.module.linear is not None and not self.module.positions
+        self._linear = plain and self.module.offset is None and self.module.unit is None and problem.data.x.ndim == 2
+
+    # --- parameters ---------------------------------------------------------------------------------------------
+    def start(self) -> Tensor:
+        """The parameters that the module has now: (d,)."""
+        return torch.cat([value.flatten() for value in self.trainable.values()])
+
+    def named(self, theta: Tensor) -> dict[str, Tensor]:
+        """Flat vectors (…, d) as named parameters (…, *shape)."""
+        pieces = theta.split([value.numel() for value in self.trainable.values()], -1)
+        shapes = ((name, value.shape) for name, value in self.trainable.items())
+        return {n: piece.reshape(*theta.shape[:-1], *s) for (n, s), piece in zip(shapes, pieces, strict=True)}
+
+    # --- the density --------------------------------------------------------------------------------------------
+    @torch.no_grad()
+    def __call__(self, theta: Tensor) -> Tensor:
+        return self.log_likelihood(theta) + self.log_prior(theta)
+
+    def value_and_grad(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """log p(θ | data) + const of each vector (chains,), and its gradient (chains, d)."""
+        if self._linear and self._rates is not None:
+            return self._by_scores(theta)
+        with torch.enable_grad():
+            point = theta.detach().requires_grad_()
+            value = torch.zeros(len(theta), dtype=theta.dtype, device=theta.device)
+            slope = torch.zeros_like(theta)
+            for batch in self._blocks(len(theta)):
+                part = self.batch_log_likelihood(point, batch)
+                slope += torch.autograd.grad(part.sum(), point)[0]
+                value += part.detach()
+            distributed.sum_(value, slope)
+            prior = self.log_prior(point)
+            if prior.requires_grad:
+                slope = slope + torch.autograd.grad(prior.sum(), point)[0]
+        return value + prior.detach(), slope
+
+    def log_likelihood(self, theta: Tensor) -> Tensor:
+        """Σ w log p(y | η(x; θ)) of each vector, over all rows of all processes."""
+        total = torch.zeros(len(theta), dtype=theta.dtype, device=theta.device)
+        for batch in self._blocks(len(theta)):
+            total += self.batch_log_likelihood(theta, batch)
+        distributed.sum_(total)
+        return total
+
+    def batch_log_likelihood(self, theta: Tensor, batch: Batch) -> Tensor:
+        """The same over one batch of rows."""
+        if self._linear:  # rows before chains: as one matrix product gives them
+            eta, y = self._side_by_side(self.named(theta), batch)
+            each = self.problem.likelihood.log_prob(eta, y).view(len(batch.x), len(theta))
+            return (theta.new_ones(len(batch.x)) if batch.weight is None else batch.weight) @ each
+        each = self.problem.likelihood.log_prob(self.eta(theta, batch.x), batch.y)
+        each = each if batch.weight is None else each * batch.weight
+        return each.reshape(len(theta), -1).sum(1)
+
+    def log_prior(self, theta: Tensor) -> Tensor:
+        """log p(θ) of each vector, up to a constant for priors that are penalties."""
+        if self._rates is None:
+            return self._each(self.problem.log_prior, self.named(theta))
+        l1, l2 = self._rates
+        squares = -0.5 * (theta.square() @ l2)
+        return squares - theta.abs() @ l1 if self._sparse else squares
+
+    def eta(self, theta: Tensor, x: Tensor) -> Tensor:
+        """η of each vector: (chains, n, *positions, size)."""
+        parameters = self.named(theta)
+        if self._linear and x.ndim == 2:
+            return self._linear_eta(parameters, x).transpose(0, 1)
+        if self._stacked is not None:
+            buffers = {k: v.expand(len(theta), *v.shape) for k, v in self.fixed.items()}
+            return self._stacked({**buffers, **parameters}, buffers, x.expand(len(theta), *x.shape))
+
+        def one(own: Mapping[str, Tensor]) -> Tensor:
+            return functional_call(self.module, (dict(own), self.fixed), (x,))
+
+        return self._each(one, parameters)
+
+    # --- helpers ------------------------------------------------------------------------------------------------
+    def _each(self, one: Callable[[Mapping[str, Tensor]], Tensor], parameters: Mapping[str, Tensor]) -> Tensor:
+        """`one` of every chain: vectorised, or one by one where it does something that cannot be vectorised."""
+        if self._vmap:
+            try:
+                return torch.vmap(one)(parameters)
+            except RuntimeError:
+                self._vmap = False
+        chains = len(next(iter(parameters.values())))
+        return torch.stack([one({name: value[c] for name, value in parameters.items()}) for c in range(chains)])
+
+    def _linear_eta(self, parameters: Mapping[str, Tensor], x: Tensor) -> Tensor:
+        """A linear network by one matrix product for all chains: (n, chains, size)."""
+        weight = parameters.get("network.weight", self.fixed.get("network.weight"))
+        bias = parameters.get("network.bias", self.fixed.get("network.bias"))
+        shared = parameters.get("shared", self.fixed.get("shared"))
+        assert weight is not None
+        chains = len(next(iter(parameters.values())))
+        weight = weight.expand(chains, *weight.shape[-2:])  # (chains, out, d)
+        rows, table = len(x), weight.flatten(0, 1).T
+        start = None if bias is None else bias.expand(chains, bias.shape[-1]).reshape(-1)
+        eta = (x @ table if start is None else torch.addmm(start, x, table)).view(rows, chains, -1)
+        if shared is not None:
+            eta = torch.cat([eta, shared.expand(rows, chains, shared.shape[-1])], -1)
+        return eta
+
+    def _side_by_side(self, parameters: Mapping[str, Tensor], batch: Batch) -> tuple[Tensor, Tensor]:
+        """η and y of each row for each chain, (n · chains, …)."""
+        eta = self._linear_eta(parameters, batch.x)
+        y = batch.y.unsqueeze(1).expand(*eta.shape[:2], *batch.y.shape[1:])
+        return eta.flatten(0, 1), y.flatten(0, 1)
+
+    def _by_scores(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """A linear network: η = x Wᵀ + b, so the slope in W is Xᵀ times the scores. Sums over rows are products."""
+        chains, parameters = len(theta), self.named(theta)
+        out = int(self.module.network.out_features)  # type: ignore[union-attr, arg-type]
+        value = theta.new_zeros(chains)
+        slope = {name: torch.zeros_like(part) for name, part in parameters.items()}
+        for batch in self._blocks(chains):
+            rows = len(batch.x)
+            log_prob, score = self.problem.likelihood.slope(*self._side_by_side(parameters, batch))
+            weight = theta.new_ones(rows) if batch.weight is None else batch.weight
+            value += weight @ log_prob.view(rows, chains)
+            score = score.reshape(rows, chains, -1)
+            score = score if batch.weight is None else score * weight.view(-1, 1, 1)
+            own = score[..., :out].reshape(rows, -1)  # (n, chains · out)
+            if "network.weight" in slope:
+                slope["network.weight"] += (own.T @ batch.x).view_as(slope["network.weight"])
+            if "network.bias" in slope:
+                slope["network.bias"] += (theta.new_ones(rows) @ own).view(chains, out)
+            if "shared" in slope:
+                slope["shared"] += score[..., out:].sum(0)
+        flat = torch.cat([each.reshape(chains, -1) for each in slope.values()], 1)
+        distributed.sum_(value, flat)
+        assert self._rates is not None
+        l1, l2 = self._rates
+        flat = torch.addcmul(flat, l2, theta, value=-1)
+        return value + self.log_prior(theta), flat - l1 * theta.sign() if self._sparse else flat
+
+    def _blocks(self, chains: int) -> list[Batch]:
+        """This process's rows in blocks that suit the number of chains; cut once, and kept where that costs little."""
+        data = self.problem.data
+        width = max(1, chains * max(1, data.x[:1].numel()))
+        rows = max(64, BLOCK // width)
+        if rows in self._cut:
+            return self._cut[rows]
+        found = []
+        for batch in data.blocks(distributed.share(len(data))):
+            for first in range(0, len(batch.x), rows):
+                part = slice(first, first + rows)
+                found.append(Batch(batch.x[part], batch.y[part], None if batch.weight is None else batch.weight[part]))
+        if data.rows is None and (data.x.dtype == data.dtype or data.x.numel() <= BLOCK):  # views, or a small copy
+            self._cut = {rows: found}
+        return found
+
+    def _prior_rates(self) -> tuple[Tensor, Tensor] | None:
+        """The penalty rates of every number; None if the prior is not of that form."""
+        rates = [(self.problem.rates(name, value), value) for name, value in self.trainable.items()]
+        if any(rate is None for rate, _ in rates):
+            return None
+        return tuple(  # type: ignore[return-value]
+            torch.cat([value.new_full((value.numel(),), getattr(rate, kind)) for rate, value in rates])
+            for kind in ("l1", "l2")
+        )
+
+
+@torch.no_grad()
+def _settle(module: nn.Module, problem: Problem) -> None:
+    """One pass in training mode, so that layers which gather something from the rows have it, and means are of all."""
+    network = module.network if isinstance(module, Predictor) else module
+    if not any(True for _ in network.buffers()):
+        return
+    layers = [layer for layer in network.modules() if getattr(layer, "track_running_stats", False)]
+    momenta = [layer.momentum for layer in layers]
+    with isolated(problem.seed):
+        module.train()
+        for number, batch in enumerate(problem.data.blocks(), 1):
+            for layer in layers:
+                layer.momentum = 1 / number  # type: ignore[assignment]
+            module(batch.x)
+    for layer, momentum in zip(layers, momenta, strict=True):
+        layer.momentum = momentum
