@@ -251,7 +251,7 @@ def test_nodes_have_the_moments_of_a_standard_normal(size):
 
 
 # --- edges -------------------------------------------------------------------------------------------------------
-class Curved(Prior):
+class _Curved(Prior):
     """Σ −½(θ/2)² without rates: known by its values alone."""
 
     def log_prob(self, parameters):
@@ -260,7 +260,7 @@ class Curved(Prior):
 
 def test_a_prior_known_by_its_values_has_its_curvature(regression):
     X, y = regression
-    own = Regressor(Normal(scale=0.7), prior=Curved(), inference=Laplace(by=Newton())).fit(X, y)
+    own = Regressor(Normal(scale=0.7), prior=_Curved(), inference=Laplace(by=Newton())).fit(X, y)
     rates = Regressor(
         Normal(scale=0.7), prior=NormalPrior(2.0, biases=NormalPrior(2.0)), inference=Laplace(by=Newton())
     ).fit(X, y)

@@ -316,7 +316,7 @@ SETTINGS = {
     "bernoulli": (GaussianProcess(likelihood=Bernoulli(), learn=False, mean="zero"), {}),
     "categorical": (GaussianProcess(likelihood="categorical", learn=False, mean="zero"), {}),
     "inducing": (
-        GaussianProcess(inducing=60, restarts=0, random_state=0),
+        GaussianProcess(inducing=60, random_state=0),
         {
             "check_sample_weight_equivalence_on_dense_data": "repeated rows are other rows to choose places from",
             "check_regressors_train": "60 places do not carry a function of 200 rows with ten columns",

@@ -73,9 +73,10 @@ def test_blocks_and_names(method, support):
         expected = torch.tensor([2.0, 2.0])
     else:
         start = [0.0, 1.0, 0.2, 0.3, 0.5]
-        found = sample(log_prob, start, method, 1500, chains=16, seed=0, support=support)
+        count = 1500 if isinstance(method, MetropolisHastings) else 150
+        found = sample(log_prob, start, method, count, chains=16, seed=0, support=support)
         expected = torch.tensor([2.0, 2.0, 0.2, 0.3, 0.5])
-        torch.testing.assert_close(found.draws[..., 2:].sum(-1), torch.ones(16, 1500, dtype=torch.float64))
+        torch.testing.assert_close(found.draws[..., 2:].sum(-1), torch.ones(16, count, dtype=torch.float64))
     assert bool((found.draws[..., 1] > 0).all())
     assert within(found, expected)
 
@@ -118,7 +119,7 @@ def test_a_known_gradient_is_carried_over():
 
 def test_a_mixture_has_the_support_of_its_components():
     mixture = MixtureSameFamily(Categorical(torch.tensor([0.3, 0.7])), Gamma(torch.tensor([2.0, 8.0]), 2.0))
-    found = sample(mixture, 2.0, NUTS(), draws=400, chains=32, seed=0)
+    found = sample(mixture, 2.0, HMC(), draws=400, chains=32, seed=0)
     assert bool((found.draws > 0).all())
     assert within(found, mixture.mean)
 

@@ -3,7 +3,7 @@
 import math
 import sys
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
@@ -273,9 +273,10 @@ def test_a_nan_on_the_way_is_a_divergence_and_not_an_error(method):
     def log_prob(x):
         return torch.where(x[:, 0].abs() < 1, 0.0 * x[:, 0], math.nan)
 
-    with pytest.warns(
+    told = pytest.warns(
         ConvergenceWarning, match=r"% of the draws come from trajectories that diverged: .*acceptance=0.95"
-    ):
+    )
+    with nullcontext() if isinstance(method, Langevin) else told:  # a single step that is refused is no trajectory
         found = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, seed=0)
     assert float(found.draws.abs().max()) < 1
     assert float(scores(found, found.draws.square(), torch.tensor([1 / 3])).max()) < 5

@@ -112,7 +112,7 @@ def scaled(size):
 @pytest.mark.parametrize("method", [HMC(), NUTS()])
 def test_warm_up_learns_covariance_and_step(method):
     log_prob, covariance = scaled(5)
-    state, acceptance = warmed(method, log_prob, torch.zeros(32, 5, dtype=torch.float64), 300)
+    state, acceptance = warmed(method, log_prob, torch.zeros(32, 5, dtype=torch.float64), 200)
     metric = state.tuning.metric if isinstance(method, HMC) else state.tuning
     white = torch.linalg.solve_triangular(metric.factor, torch.linalg.cholesky(covariance), upper=False)
     assert float((torch.linalg.svdvals(white).log()).abs().max()) < 0.3  # LLᵀ ≈ Cov in every direction

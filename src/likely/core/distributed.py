@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from collections.abc import Callable
 
@@ -20,7 +21,14 @@ def world() -> int:
         if int(os.environ.get("WORLD_SIZE", "1")) <= 1 or "MASTER_ADDR" not in os.environ:
             return 1
         dist.init_process_group("cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo")
+        atexit.register(_leave)
     return dist.get_world_size()
+
+
+def _leave() -> None:
+    """End the group before the interpreter ends: its threads, still running then, would abort the process."""
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def rank() -> int:

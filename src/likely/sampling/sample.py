@@ -92,13 +92,12 @@ def sample(
                     divergences += _diverging(info) if index >= before else 0.0
                     report(index + 1, **_numbers(info, divergences))
         if space is not None:
-            free = kept.flatten(0, 1)
-            found, volume = space.forward(free)
-            kept, logs = found.reshape(*kept.shape[:2], *found.shape[1:]), logs - volume.reshape(logs.shape)
+            inside, volume = space.forward(kept.flatten(0, 1))
+            kept, logs = inside.reshape(*kept.shape[:2], *inside.shape[1:]), logs - volume.reshape(logs.shape)
     stats = {name: torch.stack(values, 1) for name, values in records.items()}
-    chains_found = Chains(kept, logs, stats["acceptance_rate"].mean(1), stats, labels)
-    _warn(chains_found)
-    return chains_found
+    found = Chains(kept, logs, stats["acceptance_rate"].mean(1), stats, labels)
+    _warn(found)
+    return found
 
 
 def _space(
@@ -170,8 +169,8 @@ def _warn(found: Chains) -> None:
     if lost > _LOST:
         warnings.warn(
             f"{lost:.1%} of the draws come from trajectories that diverged: there the density is steeper than the "
-            "steps can follow, and the draws may miss a part of it. Try smaller steps (acceptance=0.95), or other "
-            "parameters: logarithms of scales, or effects in units of their scale.",
+            "steps can follow, and the draws may miss a part of it. Try smaller steps (acceptance=0.95, or a "
+            "step_size), or other parameters: logarithms of scales, effects in units of their scale.",
             ConvergenceWarning,
             stacklevel=3,
         )
