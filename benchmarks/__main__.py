@@ -16,7 +16,10 @@ from .timing import Result, table
 
 HERE = Path(__file__).resolve().parent
 RESULTS = HERE / "results.json"
-PACKAGES = ("likely", "torch", "numpy", "scikit-learn", "skorch", "lightning", "glum", "statsmodels")
+PACKAGES = (
+    *("likely", "torch", "numpy", "scikit-learn", "skorch", "lightning", "glum", "statsmodels", "hmmlearn"),
+    *("pomegranate", "gensim", "tomotopy", "pgmpy", "pyagrum", "numpyro", "jax", "pyro-ppl", "gpytorch"),
+)
 
 
 def main() -> None:

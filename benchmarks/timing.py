@@ -62,7 +62,7 @@ class Result:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        return asdict(self) | {"ratio": self.ratio, "met": self.met}
+        return asdict(self) | {"equal": bool(self.equal), "ratio": float(self.ratio), "met": bool(self.met)}
 
 
 def interleave(calls: Mapping[str, Callable[[], Any]], repeats: int = 5, warm_up: int = 1) -> dict[str, Timed]:

@@ -29,7 +29,7 @@ LEAST_STEP = 1e-100
 """Below this share of what the best state would give, a step is worth a second look with logarithms."""
 LEAST_MEETING = 1e-150
 """The same for Σ αβ, where forward and backward meet."""
-WORTH_A_THREAD = 2**15
+WORTH_A_THREAD = 2**19
 """Numbers from which on forward and backward run at once, if torch is allowed more than one thread."""
 NARROW = 16
 """Up to so many states a row of the product is kept in registers."""
