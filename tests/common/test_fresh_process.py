@@ -26,8 +26,9 @@ def test_loading_in_a_new_process_gives_the_same_predictions(tmp_path):
     X = rng.normal(size=(30, 3)).astype(np.float32)
     y = X[:, 0] + 0.1 * rng.normal(size=30)
     quick = MAP(epochs=2)
+    tables = {n: c for n, c in registered(Network).items() if "example_inputs" not in vars(c)}
     models = {
-        **{f"network-{n}": Regressor(network=c.example(), inference=quick) for n, c in registered(Network).items()},
+        **{f"network-{n}": Regressor(network=c.example(), inference=quick) for n, c in tables.items()},
         "norms": Regressor(network=MLP((4, 4), norm="batch", residual="add", init="orthogonal"), inference=quick),
         "ensemble": Classifier(network=MLP((4,), activation="gelu"), inference=Ensemble(3, by=quick)),
         "dropout": Regressor(network=MLP((4,), dropout=0.2), inference=MCDropout(4, by=quick), random_state=0),

@@ -23,7 +23,7 @@ from likely.likelihoods import Likelihood
 from likely.networks import Network
 from likely.priors import Prior
 
-ROWS, COLUMNS = 48, 3
+ROWS = 48
 
 
 def own_network(in_shape, out_features):
@@ -69,10 +69,10 @@ COVERING = covering_array(AXES)
 PRODUCT = itertools.product(*(range(len(values)) for values in AXES.values()))
 
 
-def tiny_data(likelihood):
-    """X, and y drawn from the likelihood at random η."""
+def tiny_data(likelihood, network):
+    """X that the network takes, and y drawn from the likelihood at random η."""
     generator = torch.Generator().manual_seed(0)
-    X = torch.randn(ROWS, COLUMNS, generator=generator).numpy()
+    X = (network if isinstance(network, Network) else Network).example_inputs(ROWS, generator)
     target = likelihood.example_target()
     with torch.random.fork_rng():
         torch.manual_seed(1)
@@ -84,7 +84,7 @@ def tiny_data(likelihood):
 
 
 def check_cell(likelihood, network, prior, inference, path):
-    X, y = tiny_data(likelihood)
+    X, y = tiny_data(likelihood, network)
     kind = Classifier if likelihood.labels else Regressor
     y = y.astype(int) if kind is Classifier else y
     model = kind(likelihood, network, prior, inference, random_state=0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sized
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
     return x
 
 
-def as_weights(sample_weight: Any, x: Tensor) -> Tensor | None:
+def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:
     """Weights as a float64 tensor (n,): finite, not negative, not all zero. None stays None."""
     if sample_weight is None:
         return None

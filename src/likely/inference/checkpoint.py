@@ -13,6 +13,7 @@ from torch import Tensor
 from ..core import distributed
 from ..core.errors import ModelFileError
 from ..core.files import read_file, write_file
+from ..core.rows import Rows
 from ..core.spec import Spec, require
 from .dataset import Dataset
 
@@ -112,7 +113,8 @@ def _unpack(value: Any, tensors: dict[str, Tensor]) -> Any:
 def data_fingerprint(data: Dataset) -> list[Any]:
     """Shapes and a few sums of x, y and weights, by row and by column: cheap, and different for different data."""
     found: list[Any] = []
-    for tensor in (data.x, data.y, data.weight):
+    parts = [part.tensors() if isinstance(part, Rows) else (part,) for part in (data.x, data.y, data.weight)]
+    for tensor in (tensor for part in parts for tensor in part):
         if tensor is None:
             found.append(None)
             continue

@@ -18,6 +18,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 from torch import Tensor
 
+from ..core.rows import Rows
 from .log_posterior import LogPosterior
 from .predictor import Predictor
 
@@ -44,8 +45,11 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
         rows = _spaced(len(data), ROWS)
         x = data.batch(rows.to(data.x.device)).x
         parts = flat.split(max(1, BLOCK // (target.size + x.numel())))
-        values = torch.cat([target.eta(part.to(x), x).flatten(1).cpu() for part in parts])
-        names = [f"η at row {row}" for row in rows.tolist() for _ in range(values.shape[1] // len(rows))]
+        values = torch.cat([target.eta(part.to(x.device, x.dtype), x).flatten(1).cpu() for part in parts])
+        each = values.shape[1] // len(rows)
+        names = [f"η at row {row}" for row in rows.tolist() for _ in range(each)]
+        if isinstance(x, Rows):  # of different numbers of positions
+            names = [f"η {place}" for place in range(values.shape[1])]
     chosen = _spaced(len(names), QUANTITIES)
     picked = values[:, chosen].unflatten(0, tuple(log_prob.shape)).double()
     rhat, ess = diagnose(torch.cat([log_prob.unsqueeze(-1), picked], -1).cpu().numpy())

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+
+from ..core.rows import Inputs, Ragged, Rows, row_size
 
 __all__ = ["Batch", "Dataset"]
 
@@ -17,9 +19,13 @@ BLOCK = 1 << 22
 
 
 class Batch(NamedTuple):
-    """Some rows: x (b, …), y (b, *positions, *event), and weights (b, *positions) or None if all are 1."""
+    """Some rows: x (b, …), y (b, *positions, *event), and weights (b, *positions) or None if all are 1.
 
-    x: Tensor
+    x may be `Rows` instead. Where those have a target at each position, y and the weights hold all positions of all
+    rows, one row after the other, as η does.
+    """
+
+    x: Any
     y: Tensor
     weight: Tensor | None
 
@@ -28,9 +34,9 @@ class Batch(NamedTuple):
 class Dataset:
     """All rows, or those that `rows` names. x is cast to the dtype of the fit batch by batch."""
 
-    x: Tensor
-    y: Tensor
-    weight: Tensor | None
+    x: Inputs
+    y: Tensor | Ragged
+    weight: Tensor | Ragged | None
     dtype: torch.dtype
     positions: tuple[int, ...] = ()
     rows: Tensor | None = None
@@ -42,32 +48,46 @@ class Dataset:
         """The rows with these numbers (any shape of index tensor), or a slice of them."""
         if self.rows is not None:
             index = self.rows[index]
-        x, y = _take(self.x, index), _take(self.y, index)
-        return Batch(x.to(self.dtype), y, None if self.weight is None else _take(self.weight, index))
+        x, y = _take(self.x, index), _flat(_take(self.y, index))
+        return Batch(x.to(self.dtype), y, None if self.weight is None else _flat(_take(self.weight, index)))
 
     def subset(self, rows: Tensor) -> Dataset:
         """Only these rows; nothing is copied."""
         chosen = rows if self.rows is None else self.rows[rows]
         return replace(self, rows=chosen)
 
-    def blocks(self, part: slice | None = None) -> Iterator[Batch]:
-        """All rows (or a contiguous part) in order, in blocks of bounded size."""
+    def blocks(self, part: slice | None = None, rows: int | None = None) -> Iterator[Batch]:
+        """All rows (or a contiguous part) in order, in blocks of bounded size and of at most so many rows."""
         start, stop, _ = (part or slice(None)).indices(len(self))
-        step = max(1, BLOCK // max(1, self.x[0].numel() if len(self.x) else 1))
+        step = max(1, min(BLOCK // row_size(self.x), rows or BLOCK))
         for first in range(start, stop, step):
             yield self.batch(slice(first, min(first + step, stop)))
 
     def total_weight(self) -> float:
         """Σ w over the rows and positions: the number of targets where there are no weights."""
-        if self.weight is None:
+        if self.weight is None and not isinstance(self.y, Ragged):
             return float(len(self) * math.prod(self.positions))
-        weight = self.weight if self.rows is None else self.weight[self.rows]
-        return float(weight.double().sum())
+        everything = slice(None) if self.rows is None else self.rows
+        if self.weight is None:
+            return float(len(_flat(_take(self.y, everything))))
+        return float(_flat(_take(self.weight, everything)).double().sum())
+
+    def order(self, generator: torch.Generator, batch_size: int) -> Tensor:
+        """A new order of the rows, in which batches of so many are to be taken."""
+        order = torch.randperm(len(self), generator=generator)
+        if not isinstance(self.x, Rows) or batch_size >= len(self):
+            return order
+        x = self.x if self.rows is None else self.x[self.rows]
+        return x.arranged(order, batch_size, generator)
 
 
-def _take(rows: Tensor, index: Tensor | slice) -> Tensor:
+def _flat(values: Tensor | Ragged) -> Tensor:
+    return values.values if isinstance(values, Ragged) else values
+
+
+def _take(rows: Any, index: Tensor | slice) -> Any:
     """`rows[index]`; one gather for an index of any shape is several times faster than advanced indexing."""
-    if isinstance(index, slice):
+    if isinstance(index, slice) or isinstance(rows, Rows):
         return rows[index]
     if index.ndim == 1:
         return rows.index_select(0, index)

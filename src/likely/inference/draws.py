@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import DataError, ModelFileError
+from ..core.rows import Inputs
 from ..sampling.chains import arviz
 from .posterior import Posterior
 
@@ -76,7 +77,7 @@ class ChainPosterior(Posterior):
             posterior=posterior, sample_stats={name: value.cpu().numpy() for name, value in stats.items()}
         )
 
-    def _members(self, x: Tensor) -> Tensor:
+    def _members(self, x: Inputs) -> Tensor:
         """In parts, so that draws which lie in a file are never in memory all at once."""
         each = sum(math.prod(value.shape[1:]) for value in self.parameters.values())
         step = max(1, AT_ONCE // max(1, each))

@@ -47,7 +47,7 @@ class GaussianPosterior(Posterior):
         return Posterior(self.module, members, buffers)
 
     @torch.no_grad()
-    def predictive(self, likelihood: Any, x: Tensor) -> Distribution:
+    def predictive(self, likelihood: Any, x: Any) -> Distribution:
         """Normal with the variance of the noise and of η."""
         plain = likelihood.distribution(self.eta(x)[0])
         rows = x.to(self.dtype)

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
 from ..core import distributed
+from ..core.rows import Inputs, Rows
 from .dataset import Batch
 from .laplace_blocks import Block, dense, diagonal, layer
 from .predictor import is_linear
@@ -38,16 +39,33 @@ class Jacobian:
         self.size = sum(value.numel() for value in self.chosen.values())
         self._vmap = True
 
-    def blocks(self, x: Tensor) -> Iterator[tuple[slice, Tensor, dict[str, Tensor]]]:
-        """Slices of the rows with η (b, …, size) and derivatives (b, numbers of η in a row, *shape)."""
+    def blocks(self, x: Inputs) -> Iterator[tuple[slice, Tensor, dict[str, Tensor]]]:
+        """Slices of η's first axis with η (b, …, size) and derivatives (b, numbers of η in an entry, *shape)."""
         with torch.no_grad():
             width = self.module(x[:1]).numel() if len(x) else 1
-        step = max(1, BLOCK // max(1, self.size * width))
-        for first in range(0, len(x), step):
-            part = slice(first, first + step)
+        step, done = max(1, BLOCK // max(1, self.size * width)), 0
+        for rows in x.split(step):
             with torch.no_grad():
-                eta = self.module(x[part])
-            yield part, eta, self._of(x[part], eta[0].numel())
+                eta = self.module(rows)
+            part = slice(done, done + len(eta))
+            done += len(eta)
+            yield part, eta, self._of(rows, eta[0].numel()) if isinstance(rows, Tensor) else self._together(rows)
+
+    def _together(self, x: Rows) -> dict[str, Tensor]:
+        """Rows that a module may only take as a whole."""
+
+        def eta_of(chosen: dict[str, Tensor]) -> Tensor:
+            return functional_call(self.module, (chosen, self.fixed), (x,))
+
+        if self._vmap:
+            try:
+                return jacrev(eta_of)(self.chosen)
+            except RuntimeError:
+                self._vmap = False
+        with torch.no_grad():
+            shape = eta_of(self.chosen).shape
+        found = self._row(lambda chosen, _: eta_of(chosen).reshape(-1), None, shape.numel())
+        return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
 
     def _of(self, x: Tensor, width: int) -> dict[str, Tensor]:
         def eta_of(chosen: dict[str, Tensor], row: Tensor) -> Tensor:
@@ -61,7 +79,7 @@ class Jacobian:
         rows = [self._row(eta_of, row, width) for row in x]
         return {name: torch.stack([row[name] for row in rows]) for name in self.chosen}
 
-    def _row(self, eta_of: Callable[..., Tensor], row: Tensor, width: int) -> dict[str, Tensor]:
+    def _row(self, eta_of: Callable[..., Tensor], row: Tensor | None, width: int) -> dict[str, Tensor]:
         with torch.enable_grad():
             chosen = {name: value.clone().requires_grad_() for name, value in self.chosen.items()}
             eta = eta_of(chosen, row)
@@ -103,7 +121,7 @@ def independent_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, 
 def kronecker_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, Tensor]) -> list[Block]:
     """A block for each linear layer, and the diagonal of what is not in one."""
     data = problem.data
-    layers = _layers(module, data.batch(slice(0, 1)).x, prior)
+    layers = _layers(module, data.batch(slice(0, 2)).x, prior)
     factors = {name: _Factors(own, "bias" in _own(name, prior)) for name, own in layers.items()}
     for batch in data.blocks(distributed.share(len(data))):
         _gather(problem, module, factors, batch)
@@ -221,14 +239,16 @@ def _gather(problem: Problem, module: nn.Module, factors: Mapping[str, _Factors]
                     each.outputs += rows.T @ rows
 
 
-def _layers(module: nn.Module, x: Tensor, trainable: Mapping[str, Tensor]) -> dict[str, nn.Linear]:
-    """The linear layers that a pass goes through exactly once."""
+def _layers(module: nn.Module, x: Inputs, trainable: Mapping[str, Tensor]) -> dict[str, nn.Linear]:
+    """The linear layers that a pass goes through exactly once, row by row; where rows may meet, there is none."""
+    if isinstance(x, Rows):
+        return {}
     found = {n: m for n, m in module.named_modules() if is_linear(m) and f"{n}.weight" in trainable}
     calls = dict.fromkeys(found, 0)
 
     def count(name: str) -> Callable[..., None]:
-        def hook(*_: Any) -> None:
-            calls[name] += 1
+        def hook(_: nn.Module, given: tuple[Tensor, ...], __: Any) -> None:
+            calls[name] += 1 if len(given[0]) == len(x) else 2
 
         return hook
 

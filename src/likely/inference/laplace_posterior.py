@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Normal
 
 from ..core.errors import ModelFileError
+from ..core.rows import Inputs
 from .laplace_blocks import Block, Dense, Diagonal, Layer
 from .laplace_curvature import Jacobian
 from .posterior import Posterior, average
@@ -55,7 +56,7 @@ class LaplacePosterior(Posterior):
         return Posterior(self.module, members, buffers)
 
     @torch.no_grad()
-    def eta_moments(self, x: Tensor) -> tuple[Tensor, Tensor]:
+    def eta_moments(self, x: Inputs) -> tuple[Tensor, Tensor]:
         """Mean (n, *positions, size) and covariance (n, *positions, size, size) of η of each row."""
         names = tuple(name for block in self.blocks for name in block.names)
         means, covariances = [], []
@@ -70,7 +71,7 @@ class LaplacePosterior(Posterior):
         return torch.cat(means), torch.cat(covariances)
 
     @torch.no_grad()
-    def predictive(self, likelihood: Any, x: Tensor) -> Distribution:
+    def predictive(self, likelihood: Any, x: Inputs) -> Distribution:
         """p(y | x, data): closed form for normal noise of known scale, else an average over fixed points of η."""
         mean, covariance = self.eta_moments(x)
         if likelihood.least_squares and likelihood.known_scale() is not None:

@@ -16,6 +16,7 @@ from torch.func import functional_call
 
 from ..core import distributed
 from ..core.random import isolated
+from ..core.rows import Inputs, row_size
 from .batched import batched
 from .dataset import Batch
 from .predictor import Predictor
@@ -109,12 +110,12 @@ class LogPosterior:
         squares = -0.5 * (theta.square() @ l2)
         return squares - theta.abs() @ l1 if self._sparse else squares
 
-    def eta(self, theta: Tensor, x: Tensor) -> Tensor:
+    def eta(self, theta: Tensor, x: Inputs) -> Tensor:
         """η of each vector: (chains, n, *positions, size)."""
         parameters = self.named(theta)
-        if self._linear and x.ndim == 2:
+        if isinstance(x, Tensor) and self._linear and x.ndim == 2:
             return self._linear_eta(parameters, x).transpose(0, 1)
-        if self._stacked is not None:
+        if isinstance(x, Tensor) and self._stacked is not None:
             buffers = {k: v.expand(len(theta), *v.shape) for k, v in self.fixed.items()}
             return self._stacked({**buffers, **parameters}, buffers, x.expand(len(theta), *x.shape))
 
@@ -185,15 +186,10 @@ class LogPosterior:
     def _blocks(self, chains: int) -> list[Batch]:
         """This process's rows in blocks that suit the number of chains; cut once, and kept where that costs little."""
         data = self.problem.data
-        width = max(1, chains * max(1, data.x[:1].numel()))
-        rows = max(64, BLOCK // width)
+        rows = max(64, BLOCK // (chains * row_size(data.x)))
         if rows in self._cut:
             return self._cut[rows]
-        found = []
-        for batch in data.blocks(distributed.share(len(data))):
-            for first in range(0, len(batch.x), rows):
-                part = slice(first, first + rows)
-                found.append(Batch(batch.x[part], batch.y[part], None if batch.weight is None else batch.weight[part]))
+        found = list(data.blocks(distributed.share(len(data)), rows))
         if data.rows is None and (data.x.dtype == data.dtype or data.x.numel() <= BLOCK):  # views, or a small copy
             self._cut = {rows: found}
         return found

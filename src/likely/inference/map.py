@@ -11,8 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch import Tensor
-
 from ..core.spec import Spec, as_spec, require, transient
 from ..optim import Adam, Optimizer, Schedule
 from .checkpoint import Checkpoint
@@ -79,7 +77,7 @@ class MAP(Inference):
     patience: int | None = None
     validation: Any = None
     noise: Noise | None = None
-    augment: Callable[[Tensor], Tensor] | None = transient()
+    augment: Callable[[Any], Any] | None = transient()
     checkpoint: Checkpoint | str | None = transient()
     callbacks: tuple[Callable[[Epoch], bool | None], ...] = transient(())
 

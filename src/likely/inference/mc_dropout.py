@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from ..core.errors import ApproximationWarning, ModelFileError
 from ..core.random import isolated
+from ..core.rows import Inputs
 from ..core.spec import as_spec, require
 from .map import MAP
 from .posterior import Posterior, average
@@ -72,16 +73,16 @@ class DropoutPosterior(Posterior):
     kind = "dropout"
 
     @torch.no_grad()
-    def eta(self, x: Tensor) -> Tensor:
+    def eta(self, x: Inputs) -> Tensor:
         """η of every member and mask: (members · draws, n, *positions, size)."""
         draws = int(self.info["draws"])
         with isolated(int(self.info["seed"])):
             for layer in self.module.modules():
                 if isinstance(layer, DROPOUT):
                     layer.train()
-            repeated = x.to(self.dtype).repeat(draws, *(1 for _ in x.shape[1:]))
-            eta = super().eta(repeated)
-        return eta.unflatten(1, (draws, len(x))).flatten(0, 1)
+            again = torch.arange(len(x), device=x.device).repeat(draws)
+            eta = super().eta(x.to(self.dtype)[again])
+        return eta.unflatten(1, (draws, -1)).flatten(0, 1)
 
     @classmethod
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
@@ -90,7 +91,7 @@ class DropoutPosterior(Posterior):
             raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
         return super().restore(module, learned, tensors)
 
-    def predictive(self, likelihood: Any, x: Tensor) -> Any:
+    def predictive(self, likelihood: Any, x: Inputs) -> Any:
         """Members' weights are shared out equally over masks."""
         draws = int(self.info["draws"])
         return average(likelihood, self.eta(x), self.weights.repeat_interleave(draws) / draws)

@@ -104,5 +104,6 @@ def lightened(problem: Problem) -> Problem:
     if sum(value.numel() for value in problem.module().parameters()) <= LARGE:
         return problem
     data = problem.data
-    weight = None if data.weight is None else data.weight.float()
-    return problem.with_(data=dataclasses.replace(data, y=data.y.float(), weight=weight, dtype=torch.float32))
+    weight = None if data.weight is None else data.weight.to(torch.float32)
+    y = data.y.to(torch.float32)
+    return problem.with_(data=dataclasses.replace(data, y=y, weight=weight, dtype=torch.float32))

@@ -5,11 +5,14 @@ E(θ) = −Σ w log p(y | η(x; θ)) − log p(θ),   H ≈ Σ Jᵀ S J − ∂�
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
 from ..core import distributed
+from ..core.rows import Inputs
 from .problem import Problem
 
 __all__ = ["NetworkEnergy"]
@@ -68,28 +71,19 @@ class NetworkEnergy:
         total = torch.zeros((), dtype=torch.float64)
         slope, matrix = torch.zeros_like(point), torch.zeros(self.size, self.size, dtype=torch.float64)
 
-        def eta_of(flat: Tensor, x: Tensor) -> Tensor:
-            return functional_call(self.module, (self._named(flat), self.fixed), (x.unsqueeze(0),)).squeeze(0)
-
-        rows = max(1, BLOCK // self.size // 8)
-        for batch in self.problem.data.blocks(distributed.share(len(self.problem.data))):
-            for first in range(0, len(batch.x), rows):
-                part = slice(first, first + rows)
-                x, y = batch.x[part], batch.y[part]
-                weight = None if batch.weight is None else batch.weight[part]
-                eta = vmap(eta_of, in_dims=(None, 0))(point, x)
-                jacobian = vmap(jacrev(eta_of), in_dims=(None, 0))(point, x)
-                jacobian = jacobian.reshape(-1, eta.shape[-1], self.size)  # (targets, size, parameters)
-                flat_y = y.reshape(-1, *y.shape[eta.ndim - 1 :])
-                log_prob, score, information = likelihood.derivatives(eta.reshape(-1, eta.shape[-1]), flat_y)
-                if weight is not None:
-                    w = weight.reshape(-1)
-                    log_prob, score = log_prob * w, score * w[:, None]
-                    information = information * w[:, None, None]
-                total -= log_prob.sum()
-                slope -= torch.einsum("nk,nkp->p", score, jacobian)
-                if hessian:
-                    matrix += jacobian.flatten(0, 1).T @ (information @ jacobian).flatten(0, 1)
+        rows, data = max(1, BLOCK // self.size // 8), self.problem.data
+        for batch in data.blocks(distributed.share(len(data)), rows):
+            eta, jacobian = self._slopes(point, batch.x)
+            flat_y = batch.y.reshape(-1, *batch.y.shape[eta.ndim - 1 :])
+            log_prob, score, information = likelihood.derivatives(eta.reshape(-1, eta.shape[-1]), flat_y)
+            if batch.weight is not None:
+                w = batch.weight.reshape(-1)
+                log_prob, score = log_prob * w, score * w[:, None]
+                information = information * w[:, None, None]
+            total -= log_prob.sum()
+            slope -= torch.einsum("nk,nkp->p", score, jacobian)
+            if hessian:
+                matrix += jacobian.flatten(0, 1).T @ (information @ jacobian).flatten(0, 1)
         distributed.sum_(total, slope, matrix)
         with torch.enable_grad():
             theta = point.clone().requires_grad_()
@@ -100,6 +94,19 @@ class NetworkEnergy:
         if not hessian:
             return value, slope, None
         return value, slope, matrix + torch.diag(self._prior_curvature(point))
+
+    def _slopes(self, point: Tensor, x: Inputs) -> tuple[Tensor, Tensor]:
+        """η and ∂η/∂θ of every target: (targets, size, parameters). Rows of a tensor do not meet in the module."""
+
+        def eta_of(flat: Tensor, rows: Any) -> Tensor:
+            return functional_call(self.module, (self._named(flat), self.fixed), (rows,))
+
+        eta = eta_of(point, x)
+        if isinstance(x, Tensor):
+            slopes = vmap(jacrev(lambda flat, row: eta_of(flat, row.unsqueeze(0))), in_dims=(None, 0))(point, x)
+        else:
+            slopes = jacrev(eta_of)(point, x)
+        return eta, slopes.reshape(-1, eta.shape[-1], self.size)
 
     def _prior_curvature(self, point: Tensor) -> Tensor:
         """−∂² log p(θ) on the diagonal: exact for priors with rates, and 0 (left to the damping) for others."""

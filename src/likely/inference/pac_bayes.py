@@ -21,6 +21,7 @@ from torch import Tensor
 from ..core.errors import ApproximationWarning, TrainingError
 from ..core.progress import progress
 from ..core.random import spread
+from ..core.rows import Ragged
 from ..core.spec import as_spec, require
 from ..optim import Adam, Optimizer
 from .log_posterior import LogPosterior
@@ -148,18 +149,19 @@ class PACBayes(Inference):
         """With δ shared out: the draws' mean → R̂(q) by Chernoff in kl form, then R̂(q) → R(q) by PAC-Bayes."""
         data = problem.data
         total, count, left = 0.0, 0, self.checks
+        one_by_one = isinstance(data.y, Ragged)  # the targets of a row are not independent of each other
         chunk = max(1, min(self.checks, BLOCK // max(1, network.size + data.batch(slice(0, 1024)).y.numel())))
         while left:
             theta = gaussian.draw(min(chunk, left), random)
             left -= len(theta)
             found, count = 0.0, 0
-            for batch in data.blocks():
-                for first in range(0, len(batch.x), 1024):
-                    part = slice(first, first + 1024)
-                    each = loss.exact(network.eta(theta, batch.x[part]), batch.y[part]).double()
-                    each, counted = _of_rows(each, None if batch.weight is None else batch.weight[part])
-                    found += float(each.sum())
-                    count += counted
+            for batch in data.blocks(rows=1 if one_by_one else 1024):
+                each, weight = loss.exact(network.eta(theta, batch.x), batch.y).double(), batch.weight
+                if one_by_one:
+                    each, weight = each.unsqueeze(1), None if weight is None else weight.unsqueeze(0)
+                each, counted = _of_rows(each, weight)
+                found += float(each.sum())
+                count += counted
             total += found
         estimate = total / (self.checks * count)
         empirical = kl_inverse(min(estimate, 1.0), math.log(1 / (SHARE * self.delta)) / self.checks)

@@ -19,6 +19,7 @@ from torch.nn.functional import logsigmoid
 
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
+from ..core.rows import Inputs, row_size
 
 __all__ = ["Posterior"]
 
@@ -83,15 +84,15 @@ class Posterior:
         return self.kind == "members" and len(self.weights) == 1
 
     @torch.no_grad()
-    def eta(self, x: Tensor) -> Tensor:
+    def eta(self, x: Inputs) -> Tensor:
         """η of every member: (members, n, *positions, size)."""
         x = x.to(self.dtype)
         if len(self) == 1:
             return self.module(x).unsqueeze(0)
-        step = max(1, BLOCK // (len(self) * max(1, x[0].numel())))
+        step = max(1, BLOCK // (len(self) * row_size(x)))
         return torch.cat([self._members(part) for part in x.split(step)], 1)
 
-    def _members(self, x: Tensor) -> Tensor:
+    def _members(self, x: Inputs) -> Tensor:
         def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
             return functional_call(self.module, (parameters, buffers), (x,))
 
@@ -123,7 +124,7 @@ class Posterior:
         weights = torch.cat([p.weights for p in posteriors]) / len(posteriors)
         return Posterior(first.module, parameters, buffers, weights, {"members": [p.info for p in posteriors]})
 
-    def predictive(self, likelihood: Any, x: Tensor) -> Distribution:
+    def predictive(self, likelihood: Any, x: Inputs) -> Distribution:
         """p(y | x, data): the members' distributions, averaged."""
         return average(likelihood, self.eta(x), self.weights)
 

@@ -13,6 +13,7 @@ from ..core import distributed
 from ..core.errors import DataError, TrainingError
 from ..core.progress import progress
 from ..core.random import isolated, spread
+from ..core.rows import Inputs, Rows
 from ..optim import clip_norm_
 from .checkpoint import Saver, data_fingerprint
 from .dataset import Batch, Dataset
@@ -158,12 +159,12 @@ class _Run:
             batch = self.data.batch(self.orders[..., first : first + count][..., part])
         x = batch.x if self.spec.augment is None else self.spec.augment(batch.x)
         if self.spec.noise is not None and self.spec.noise.inputs:
-            x = x + self.spec.noise.inputs * torch.randn_like(x)
+            x = _noisy(x, self.spec.noise.inputs)
         return batch._replace(x=x), count / len(self.data)
 
     def shuffle(self) -> Tensor:
         """The order of rows in this epoch: (n,), or (members, n)."""
-        orders = [torch.randperm(len(self.data), generator=g) for g in self.generators]
+        orders = [self.data.order(g, self.batch_size) for g in self.generators]
         stacked = torch.stack(orders) if self.program.members > 1 else orders[0]
         return stacked.to(self.data.x.device)
 
@@ -302,6 +303,12 @@ def _l1_rates(problem: Problem, program: Program) -> dict[str, float]:
 def _frozen(program: Program) -> dict[str, Tensor]:
     """Parameters that the user has frozen (`requires_grad=False`): part of the model, not trained."""
     return {k: v.detach() for k, v in program.module.named_parameters() if k not in program.parameters}
+
+
+def _noisy(x: Inputs, scale: float) -> Inputs:
+    if isinstance(x, Rows):
+        return x.map(lambda values: values + scale * torch.randn_like(values))
+    return x + scale * torch.randn_like(x)
 
 
 def _nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +16,18 @@ from torch.nn.parameter import UninitializedParameter
 
 from ..core.errors import DataError, SpecError
 from ..core.random import isolated
+from ..core.rows import Rows
 from ..inference.predictor import Predictor, is_linear
 from ..likelihoods import Likelihood, Target
 from ..networks import Network
 
-__all__ = ["Plan", "baseline", "plan"]
+__all__ = ["Plan", "Sample", "baseline", "plan"]
 
+NETWORKS = {
+    "sequence": "sequences use RNN, GRU, LSTM, LRU, Transformer or DeepSets",
+    "graph": "graphs use GCN, ChebNet, GAT or MessagePassing",
+}
+"""What to say to someone whose network takes tensors only."""
 SAMPLE = 10_000
 """Rows that the baseline looks at: it is where training starts, not what it finds."""
 
@@ -75,17 +81,29 @@ class Plan:
         return Plan(**values)
 
 
+class Sample(NamedTuple):
+    """Some `Rows` to ask a network about, and whether there are targets at each of their positions."""
+
+    x: Rows
+    everywhere: bool
+
+
 def plan(
-    network: Network, likelihood: Likelihood, target: Target, in_shape: tuple[int, ...], positions: tuple[int, ...]
+    network: Network,
+    likelihood: Likelihood,
+    target: Target,
+    in_shape: tuple[int, ...],
+    positions: tuple[int, ...],
+    sample: Sample | None = None,
 ) -> Plan:
-    """Ask the network what it gives for two rows of zeros, and fit targets of these positions to it."""
+    """Ask the network what it gives for two rows of zeros (or a sample), and fit targets of these positions to it."""
     shared = likelihood.shared(target)
     size = likelihood.size(target) - shared
     flat = size * math.prod(positions)
     attempts: list[tuple[tuple[int, ...], int, tuple[int, ...], bool]] = [(in_shape, size, (), False)]
     if positions:
         attempts.append((in_shape, flat, positions, False))
-    if len(in_shape) > 1:
+    if len(in_shape) > 1 and sample is None:
         attempts.append(((math.prod(in_shape),), flat, positions, True))
     found: list[tuple[int, ...]] = []
     refused: list[SpecError] = []
@@ -93,7 +111,7 @@ def plan(
         try:
             with isolated(0):
                 module = _built(network, shape, out_features)
-                given = _output_shape(module, shape)
+                given = _output_shape(module, shape, sample)
         except SpecError as error:
             refused.append(error)
             continue
@@ -163,17 +181,27 @@ def _built(network: Network, in_shape: tuple[int, ...], out_features: int) -> nn
 
 
 @torch.no_grad()
-def _output_shape(module: nn.Module, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+def _output_shape(module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None = None) -> tuple[int, ...]:
     training, like = module.training, next(module.parameters(), torch.empty(0))
     module.eval()
+    x: Any = torch.zeros(2, *in_shape, dtype=like.dtype, device=like.device) if sample is None else sample.x
     try:
-        out = module(torch.zeros(2, *in_shape, dtype=like.dtype, device=like.device))
-    except (RuntimeError, ValueError, IndexError, TypeError, AssertionError) as error:
+        out = module(x if sample is None else x.to(like.dtype).to(like.device))
+    except (RuntimeError, ValueError, IndexError, TypeError, AssertionError, AttributeError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        raise SpecError(f"network {type(module).__name__} cannot take rows of shape {in_shape}: {reason}") from error
+        name = type(module).__name__
+        if sample is not None:
+            plain = isinstance(error, TypeError | AttributeError) and "Tensor" in reason
+            reason = f"it takes rows of one shape; for {NETWORKS[sample.x.kind]}" if plain else reason
+            raise SpecError(f"network {name} cannot take {sample.x.kind}s as rows: {reason}.") from error
+        raise SpecError(f"network {name} cannot take rows of shape {in_shape}: {reason}") from error
     finally:
         module.train(training)
-    if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != 2:
+    count = len(x.features) if sample is not None and sample.everywhere else len(x)
+    if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != count:
         found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        raise SpecError(f"network must give a tensor with one entry for each row; for 2 rows it gave {found}.")
+        each, what = ("position", "positions") if sample is not None and sample.everywhere else ("row", "rows")
+        raise SpecError(
+            f"network must give a tensor with one entry for each {each}; for {count} {what} it gave {found}."
+        )
     return tuple(out.shape[1:])

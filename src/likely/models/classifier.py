@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from ..core.errors import DataError, SpecError
+from ..core.rows import Inputs
 from ..core.spec import as_spec
-from ..core.validation import as_weights
 from ..likelihoods import Bernoulli, Categorical, Likelihood, Target
 from ..likelihoods.base import of_classes
 from ..networks import Linear
@@ -59,37 +59,43 @@ class Classifier(ClassifierMixin, Supervised):
         self.verbose = verbose
         self.missing_label = missing_label
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable class of each row (and position)."""
-        index = self._probabilities(X).argmax(-1)
-        return self.classes_[index]
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each row (and position); where those differ in number, a list of arrays."""
+        x = self._rows(X)
+        return self._parted(self._most_probable(x), x)
 
-    def predict_proba(self, X: Any) -> np.ndarray:
+    def _most_probable(self, x: Inputs) -> np.ndarray:
+        return self.classes_[self._probabilities(x).argmax(-1)]
+
+    def predict_proba(self, X: Any) -> Any:
         """The probability of each class: (n, *positions, classes), in the order of `classes_`."""
-        return self._probabilities(X)
+        x = self._rows(X)
+        return self._parted(self._probabilities(x), x)
 
-    def predict_log_proba(self, X: Any) -> np.ndarray:
+    def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
-        distribution: Any = self.predict_dist(X)
+        x = self._rows(X)
+        distribution: Any = self._predictive(x)
         logits = distribution.logits
         if isinstance(distribution, torch.distributions.Bernoulli):
             logits = torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
-        return as_array(logits)
+        return self._parted(as_array(logits), x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
-        predicted = self.predict(X)
-        labels, missing = self._labels(y, len(predicted), reset=False)
-        weight = as_weights(sample_weight, torch.empty(len(predicted)))
+        x = self._rows(X)
+        predicted = self._most_probable(x)
+        labels, missing = self._labels(*self._entries(y, x, reset=False), reset=False)
+        weight = self._weights(sample_weight, x)
         counts = np.ones(len(labels)) if weight is None else weight.numpy()
         share = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing
         if not share.any():
             raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
         return float(np.average(predicted == labels, weights=share))
 
-    def _probabilities(self, X: Any) -> np.ndarray:
-        probabilities = self._point(X, "probabilities")
-        return as_array(of_classes(self.predict_dist(X)) if probabilities is None else probabilities)
+    def _probabilities(self, x: Inputs) -> np.ndarray:
+        probabilities = self._point(x, "probabilities")
+        return as_array(of_classes(self._predictive(x)) if probabilities is None else probabilities)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, str) and self.likelihood == "auto":

@@ -10,8 +10,8 @@ from sklearn.base import RegressorMixin
 from torch import Tensor
 
 from ..core.errors import DataError, SpecError
+from ..core.rows import Inputs
 from ..core.spec import as_spec
-from ..core.validation import as_weights
 from ..likelihoods import Likelihood, Normal
 from ..likelihoods.joint import point
 from ..likelihoods.quantiles import quantile
@@ -55,27 +55,33 @@ class Regressor(RegressorMixin, Supervised):
         self.device = device
         self.verbose = verbose
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The mean of p(y | x, data), shaped like y."""
-        mean = self._point(X, "mean")
-        return as_array((point(self.predict_dist(X)) if mean is None else mean).double())
+    def predict(self, X: Any) -> Any:
+        """The mean of p(y | x, data), shaped like y; where rows differ in their positions, a list of arrays."""
+        x = self._rows(X)
+        return self._parted(self._mean(x), x)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+    def _mean(self, x: Inputs) -> np.ndarray:
+        mean = self._point(x, "mean")
+        return as_array((point(self._predictive(x)) if mean is None else mean).double())
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
-        distribution = self.predict_dist(X)
-        tail = (1 - level) / 2
-        return as_array(quantile(distribution, tail)), as_array(quantile(distribution, 1 - tail))
+        x = self._rows(X)
+        distribution, tail = self._predictive(x), (1 - level) / 2
+        lower, upper = (self._parted(as_array(quantile(distribution, share)), x) for share in (tail, 1 - tail))
+        return lower, upper
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""
         from sklearn.metrics import r2_score  # slow to import, and not needed to fit or to predict
 
-        predicted = self.predict(X)
-        targets = self._targets(y, len(predicted), reset=False).numpy().reshape(len(predicted), -1)
+        x = self._rows(X)
+        predicted = self._mean(x)
+        targets = self._read_targets(y, x, reset=False).numpy().reshape(len(predicted), -1)
         predicted = predicted.reshape(targets.shape)
-        weight = as_weights(sample_weight, torch.empty(len(predicted)))
+        weight = self._weights(sample_weight, x)
         counts = np.ones(len(predicted)) if weight is None else weight.numpy()
         if not np.isnan(targets).any():
             return float(r2_score(targets, predicted, sample_weight=counts))

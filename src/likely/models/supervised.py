@@ -19,14 +19,16 @@ from ..core import distributed
 from ..core.errors import DataError, ModelFileError, TrainingError
 from ..core.estimator import Estimator
 from ..core.random import isolated, seed_of
+from ..core.rows import Inputs, Ragged, Rows
 from ..core.spec import as_spec
-from ..core.validation import as_rows, as_weights, device_of
+from ..core.validation import as_weights, device_of
 from ..inference import Inference, Posterior, Problem, automatic
 from ..inference.dataset import Dataset
 from ..likelihoods import Likelihood, Target
 from ..networks import as_network
 from ..priors import Prior
-from .build import Plan, baseline, plan
+from .build import Plan, Sample, baseline, plan
+from .inputs import flat_weights, joined, kind_of, parted, read_inputs
 
 __all__ = ["Supervised", "as_array", "rows_of"]
 
@@ -57,18 +59,22 @@ class Supervised(Estimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn θ from rows X and targets y. A missing target (NaN, or −1 for labels) does not count."""
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
-        x = as_rows(self, X, reset=True)
-        targets = self._targets(y, len(x), reset=True)
+        x = read_inputs(self, X, reset=True)
+        self.kind_ = kind_of(x)
+        targets = self._read_targets(y, x, reset=True)
         self.likelihood_ = likelihood = self._likelihood()
         network, prior = as_network(self.network), as_spec(self.prior, Prior, "prior")
         device = device_of(self.device)
         likelihood.check(targets)
+        network.check(x)
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
-        self.in_shape_ = tuple(x.shape[1:])
-        data = self._dataset(likelihood, x, targets, as_weights(sample_weight, x), torch.float64)
+        self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
+        data = self._dataset(likelihood, x, targets, self._weights(sample_weight, x), torch.float64)
         self.target_ = self._target(likelihood, targets)
-        self.plan_ = plan(network, likelihood, self.target_, self.in_shape_, self.positions_)
-        offset, unit = baseline(likelihood, data.y, data.weight, self.positions_, bool(self.plan_.positions))
+        some = Sample(x[:2], self.everywhere_) if isinstance(x, Rows) else None
+        self.plan_ = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some)
+        y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
+        offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
         problem = Problem(
             build=lambda seed: self.plan_.predictor(network, offset, unit, seed),
             likelihood=likelihood,
@@ -99,13 +105,35 @@ class Supervised(Estimator):
         return likelihood.target(y)
 
     def _encode(self, likelihood: Likelihood, X: Any, y: Any, w: Any, dtype: torch.dtype, device: Any) -> Dataset:
-        x = as_rows(self, X, reset=False)
-        targets = self._targets(y, len(x), reset=False)
+        x = read_inputs(self, X, reset=False)
+        targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        return _placed(self._dataset(likelihood, x, targets, as_weights(w, x), dtype), dtype, device)
+        return _placed(self._dataset(likelihood, x, targets, self._weights(w, x), dtype), dtype, device)
+
+    def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
+        """y of each row, or of each position of `Rows`, as `_targets` reads them."""
+        return self._targets(*self._entries(y, x, reset=reset), reset=reset)
+
+    def _entries(self, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
+        """y with an entry for each row, or for each position of `Rows`, one row after the other; how many it needs."""
+        everywhere = joined(y, x) if isinstance(x, Rows) else None
+        if reset:
+            self.everywhere_ = everywhere is not None
+        elif (everywhere is not None) != self.everywhere_:
+            fitted = "each position" if self.everywhere_ else "each row"
+            raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
+        if everywhere is None:
+            return y, len(x)
+        assert isinstance(x, Rows)
+        return everywhere, len(x.features)
+
+    def _weights(self, sample_weight: Any, x: Inputs) -> Tensor | None:
+        if sample_weight is None or not self.everywhere_ or not isinstance(x, Rows):
+            return as_weights(sample_weight, x)
+        return as_weights(flat_weights(sample_weight, x), x.features)
 
     def _dataset(
-        self, likelihood: Likelihood, x: Tensor, y: Tensor, weight: Tensor | None, dtype: torch.dtype
+        self, likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype
     ) -> Dataset:
         positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
         y, missing = _filled(likelihood, y)
@@ -117,48 +145,67 @@ class Supervised(Estimator):
             weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
         if weight is not None and not bool(weight.any()):
             raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
-        return Dataset(x, y, weight, dtype, positions)
+        if not self.everywhere_ or not isinstance(x, Rows):
+            return Dataset(x, y, weight, dtype, positions)
+        weights = None if weight is None else Ragged(weight, x.offsets)
+        return Dataset(x, Ragged(y, x.offsets), weights, dtype, positions)
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
-        """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions)."""
-        x = self._rows(X)
+        """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions).
+
+        Where sequences or graphs have a target at each of their positions, n counts those, one row after the other.
+        """
+        return self._predictive(self._rows(X))
+
+    def _predictive(self, x: Inputs) -> Distribution:
         return self.posterior_.predictive(self.likelihood_, x)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
         """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""
         x = self._rows(X)
         likelihood = self.likelihood_
-        targets = self._targets(y, len(x), reset=False)
+        targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
         filled, missing = _filled(likelihood, targets)
-        each = self.posterior_.predictive(likelihood, x).log_prob(filled.to(x.device, self.posterior_.dtype))
-        return as_array(torch.where(missing.to(x.device), 0.0, each).reshape(len(x), -1).sum(1))
+        each = self._predictive(x).log_prob(filled.to(x.device, self.posterior_.dtype))
+        each = torch.where(missing.to(x.device), 0.0, each).reshape(len(targets), -1).sum(1)
+        if self.everywhere_ and isinstance(x, Rows):
+            each = each.new_zeros(len(x)).index_add(0, x.owner, each)
+        return as_array(each)
 
-    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
-        """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions)."""
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Any:
+        """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions).
+
+        Where sequences or graphs have a target at each position: a list with an array (n, positions) for each.
+        """
         if not isinstance(n, int | np.integer) or n < 1:
             raise DataError(f"n={n!r} must be a whole number of draws, 1 or more.")
-        distribution = self.predict_dist(X)
+        x = self._rows(X)
+        distribution = self._predictive(x)
         with isolated(seed_of(self.random_state if random_state is None else random_state)):
-            return self._decode(distribution.sample((int(n),)))
+            return self._parted(self._decode(distribution.sample((int(n),))), x, axis=1)
 
     @torch.inference_mode()
-    def _point(self, X: Any, question: Literal["mean", "probabilities"]) -> Tensor | None:
+    def _point(self, x: Inputs, question: Literal["mean", "probabilities"]) -> Tensor | None:
         """The likelihood's answer where one parameter vector is all there is to ask; None where there are more."""
-        x = self._rows(X)
         return getattr(self.likelihood_, question)(self.posterior_.eta(x)[0]) if self.posterior_.single else None
 
     def _decode(self, y: Tensor) -> np.ndarray:
         return as_array(y)
 
-    def _rows(self, X: Any) -> Tensor:
+    def _parted(self, answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
+        """Answers in the form of y."""
+        return parted(answers, x, axis) if self.everywhere_ else answers
+
+    def _rows(self, X: Any) -> Inputs:
         """Rows to ask about, where the posterior is."""
         if "posterior_" not in self.__dict__:
             check_is_fitted(self)
-        x = as_rows(self, X, reset=False)
-        if tuple(x.shape[1:]) != self.in_shape_:
+        x = read_inputs(self, X, reset=False)
+        if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
+        as_network(self.network).check(x)
         return x.to(self.posterior_.weights.device)
 
     @property
@@ -190,6 +237,8 @@ class Supervised(Estimator):
             "feature_names_in": None if names is None else [str(name) for name in names],
             "positions": list(self.positions_),
             "in_shape": list(self.in_shape_),
+            "kind": self.kind_,
+            "everywhere": self.everywhere_,
             "target": self.target_.to_json(),
             "plan": self.plan_.to_json(),
             "posterior": posterior,
@@ -202,11 +251,13 @@ class Supervised(Estimator):
             self.feature_names_in_ = np.array(learned["feature_names_in"], dtype=object)
         self.positions_ = tuple(learned["positions"])
         self.in_shape_ = tuple(learned["in_shape"])
+        self.kind_, self.everywhere_ = str(learned.get("kind", "tensor")), bool(learned.get("everywhere", False))
         self.target_ = Target.from_json(learned["target"])
         self.plan_ = Plan.from_json(learned["plan"])
         self.likelihood_ = likelihood = self._likelihood()
         names = getattr(self, "feature_names_in_", None)
-        if self.in_shape_[0] != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
+        width = self.in_shape_[0] if self.kind_ != "sequence" else (*self.in_shape_, 1)[1]
+        if width != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
             raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
         size = likelihood.size(self.target_)
         module = self.plan_.blank(as_network(self.network), size, unit="buffers.unit" in tensors)

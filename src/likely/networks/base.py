@@ -6,9 +6,11 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
+import torch
 from torch import nn
 
 from ..core.errors import SpecError
+from ..core.rows import Inputs
 from ..core.spec import Spec, as_spec
 
 __all__ = ["Network", "as_network"]
@@ -20,6 +22,14 @@ class Network(Spec, axis="network"):
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         """A new module with new random parameters."""
         raise NotImplementedError(f"{type(self).__name__} must build its module")
+
+    def check(self, x: Inputs) -> None:
+        """Raise a `DataError` for rows that the shape allows and the network does not, such as unknown tokens."""
+
+    @classmethod
+    def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
+        """X that the example can be fitted on: rows of three numbers."""
+        return torch.randn(rows, 3, generator=generator).numpy()
 
 
 class _Module(Network):
