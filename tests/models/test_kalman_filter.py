@@ -17,7 +17,7 @@ import likely
 from likely import KalmanFilter
 from likely.core.errors import ConvergenceWarning, DataError, SpecError
 from likely.inference import EM
-from likely.models.kalman_em import StateSpace, moments
+from likely.models.kalman.em import StateSpace, moments
 from likely.recursions.kalman import System, series
 
 MATRICES = {

@@ -14,9 +14,10 @@ class HMC(_MarkovChain):
     """Hamiltonian Monte Carlo: chains follow the slope of log p(θ | data) with momentum. Nothing needs tuning.
 
     The posterior has chains · draws members; `thin` keeps every thin-th step. `step_size` and `trajectory` (the longest
-    integration time), in units of the posterior's spread, fix what warm-up would learn; `acceptance` is what the step
-    size aims at. `checkpoint` is a path from which a killed fit resumes, `stream` a file for draws beyond memory.
-    A network needs a prior on every parameter: priors.Normal(1.0, biases=priors.Normal(1.0)).
+    integration time) fix what warm-up would learn: in the units of θ, and for a linear model in those of its
+    posterior's spread, by which θ is scaled first; `acceptance` is what the step size aims at. `checkpoint` is a path
+    from which a killed fit resumes, `stream` a file for draws beyond memory. A network needs a prior on every
+    parameter: priors.Normal(1.0, biases=priors.Normal(1.0)).
 
     >>> from likely import Regressor, priors
     >>> from likely.likelihoods import Normal

@@ -31,14 +31,14 @@ from ..likelihoods import Likelihood, Normal, Target
 from ..likelihoods.base import of_classes
 from ..likelihoods.joint import point
 from ..likelihoods.quantiles import quantile
-from .gp_cholesky import report_jitter, root_of
-from .gp_evidence import MAX_ITER, Found, maximise
-from .gp_inducing import InducingPosterior, InducingRegression, choose_inducing
-from .gp_laplace import Laplace, LaplacePosterior
-from .gp_numbers import free, limits, read, spread_out, write
-from .gp_predictive import predictive
-from .gp_regression import ExactPosterior, Regression
-from .gp_targets import read_classes, read_targets
+from .gp.cholesky import report_jitter, root_of
+from .gp.evidence import MAX_ITER, Found, maximise
+from .gp.inducing import InducingPosterior, InducingRegression, choose_inducing
+from .gp.laplace import Laplace, LaplacePosterior
+from .gp.numbers import free, limits, read, spread_out, write
+from .gp.predictive import predictive
+from .gp.regression import ExactPosterior, Regression
+from .gp.targets import read_classes, read_targets
 from .labels import restore_classes, state_of_classes
 
 __all__ = ["GaussianProcess"]

@@ -19,10 +19,10 @@ from ..inference.em import EM
 from ..inference.latent import LatentFit, LatentInference
 from ..recursions.kalman import Series, System, run_filter, series, simulate
 from ..recursions.kalman_smoother import Smoothed, run_smoother, scale_trils
-from .kalman_em import StateSpace
-from .kalman_forecast import Forecast, ahead, last_state, normals, pairs, seen, seen_covariance, step_ahead
-from .kalman_matrices import count_states, read_learn, read_matrix
-from .kalman_structures import local_level, local_trend, seasonal
+from .kalman.em import StateSpace
+from .kalman.forecast import Forecast, ahead, last_state, normals, pairs, seen, seen_covariance, step_ahead
+from .kalman.matrices import count_states, read_learn, read_matrix
+from .kalman.structures import local_level, local_trend, seasonal
 from .sequences import Sequences
 
 __all__ = ["KalmanFilter"]

@@ -15,7 +15,7 @@ from ..core.learned import Learned
 from ..core.spec import as_spec
 from ..core.validation import as_rows
 from ..kernels import Kernel, KernelModule
-from .gp_gram import gram
+from .gp.gram import gram
 from .labels import as_entries
 
 __all__ = ["KernelMachine", "check_covariance", "numbers_of"]

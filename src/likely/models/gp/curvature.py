@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .gp_cholesky import cholesky
+from .cholesky import cholesky
 
 __all__ = ["Blocks", "Curvature", "Softmax", "curvature_of"]
 

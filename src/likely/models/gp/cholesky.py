@@ -10,11 +10,13 @@ import warnings
 import torch
 from torch import Tensor
 
-from ..core.errors import LikelyWarning, TrainingError
+from ...core.errors import LikelyWarning, TrainingError
+from ...kernels.cholesky import factored
 
 __all__ = ["cholesky", "report_jitter", "root_of"]
 
-JITTERS = (0.0, 1e-10, 1e-8, 1e-6, 1e-4)
+JITTERS = (1e-10, 1e-8, 1e-6, 1e-4)
+ROUNDING = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8, 1e-6)
 
 
 def cholesky(matrix: Tensor) -> tuple[Tensor, float]:
@@ -32,11 +34,9 @@ def cholesky(matrix: Tensor) -> tuple[Tensor, float]:
         )
     if level == 0.0:  # a kernel of zeros is one that knows its functions
         return torch.zeros_like(matrix), 0.0
-    for jitter in JITTERS:
-        shifted = matrix if jitter == 0.0 else matrix + torch.eye(len(matrix), dtype=matrix.dtype) * (jitter * level)
-        factor, info = torch.linalg.cholesky_ex(shifted)
-        if int(info) == 0 and float(factor.diagonal().square().min()) > _rounding(matrix):
-            return factor, jitter
+    found = factored(matrix, JITTERS, level)
+    if found is not None:
+        return found
     raise TrainingError(
         f"The kernel matrix of {len(matrix)} rows is not positive definite, even with {JITTERS[-1]:g} of its mean "
         "diagonal added: rows repeat or the kernel is too smooth for them. Let the noise be learned or larger, drop "
@@ -46,11 +46,9 @@ def cholesky(matrix: Tensor) -> tuple[Tensor, float]:
 
 def root_of(covariance: Tensor, level: float) -> Tensor:
     """A lower-triangular root of a posterior covariance, which may be singular; `level` is the prior's variance."""
-    identity = torch.eye(len(covariance), dtype=covariance.dtype)
-    for jitter in (0.0, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8, 1e-6):
-        root, info = torch.linalg.cholesky_ex(covariance + jitter * level * identity)
-        if int(info) == 0:
-            return root
+    found = factored(covariance, ROUNDING, level, singular=True)
+    if found is not None:
+        return found[0]
     raise TrainingError(
         "The posterior covariance at these rows is not positive semidefinite to working precision; leave out rows "
         "that repeat, or take a rougher kernel such as Matern()."
@@ -66,8 +64,3 @@ def report_jitter(jitter: float) -> None:
             LikelyWarning,
             stacklevel=4,
         )
-
-
-def _rounding(matrix: Tensor) -> float:
-    """What rounding leaves of a pivot that is 0."""
-    return len(matrix) * torch.finfo(matrix.dtype).eps * float(matrix.diagonal().max())

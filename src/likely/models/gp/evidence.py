@@ -19,7 +19,7 @@ import torch
 from scipy.optimize import minimize
 from torch import Tensor
 
-from ..core.errors import TrainingError
+from ...core.errors import TrainingError
 
 __all__ = ["Evidence", "Found", "maximise"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ..kernels import KernelModule
+from ...kernels import KernelModule
 
 __all__ = ["gram", "gram_slope"]
 

@@ -17,8 +17,8 @@ from scipy.stats import qmc
 from torch import Tensor
 from torch.distributions import Distribution
 
-from ..inference.posterior import average
-from ..likelihoods import Likelihood
+from ...inference.posterior import average
+from ...likelihoods import Likelihood
 
 __all__ = ["points", "predictive"]
 

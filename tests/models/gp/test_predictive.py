@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from scipy.stats import norm, poisson
 
 from likely.likelihoods import Bernoulli, Categorical, Normal, Poisson
-from likely.models.gp_evidence import maximise
-from likely.models.gp_predictive import points, predictive
+from likely.models.gp.evidence import maximise
+from likely.models.gp.predictive import points, predictive
 
 NONE = torch.empty(0, dtype=torch.float64)
 

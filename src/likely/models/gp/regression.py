@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from ..kernels import KernelModule
-from .gp_cholesky import cholesky
-from .gp_gram import gram, gram_slope
-from .gp_numbers import free, read, write
+from ...kernels import KernelModule
+from .cholesky import cholesky
+from .gram import gram, gram_slope
+from .numbers import free, read, write
 
 __all__ = ["ExactPosterior", "Regression"]
 

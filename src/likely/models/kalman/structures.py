@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import SpecError
+from ...core.errors import SpecError
 
 __all__ = ["local_level", "local_trend", "seasonal"]
 

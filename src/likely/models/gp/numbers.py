@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ..kernels import KernelModule
-from ..kernels.positive import Positive
+from ...kernels import KernelModule
+from ...kernels.positive import Positive
 
 __all__ = ["free", "limits", "read", "spread_out", "write"]
 

@@ -21,12 +21,12 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ..core.errors import TrainingError
-from ..kernels import KernelModule
-from ..likelihoods import Likelihood
-from .gp_curvature import Curvature, curvature_of
-from .gp_gram import gram, gram_slope
-from .gp_numbers import free, read, write
+from ...core.errors import TrainingError
+from ...kernels import KernelModule
+from ...likelihoods import Likelihood
+from .curvature import Curvature, curvature_of
+from .gram import gram, gram_slope
+from .numbers import free, read, write
 
 __all__ = ["Laplace", "LaplacePosterior"]
 

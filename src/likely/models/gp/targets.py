@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core.errors import DataError
-from ..likelihoods import Likelihood
-from .labels import as_column, as_entries, encode_labels, read_labels, shown
+from ...core.errors import DataError
+from ...likelihoods import Likelihood
+from ..labels import as_column, as_entries, encode_labels, read_labels, shown
 
 __all__ = ["read_classes", "read_targets"]
 

@@ -16,12 +16,12 @@ import torch
 from sklearn.cluster import kmeans_plusplus
 from torch import Tensor
 
-from ..core.errors import TrainingError
-from ..kernels import KernelModule
-from .gp_cholesky import JITTERS
-from .gp_gram import gram
-from .gp_numbers import free, read, write
-from .gp_regression import LOG_2PI, Regression
+from ...core.errors import TrainingError
+from ...kernels import KernelModule
+from .cholesky import JITTERS
+from .gram import gram
+from .numbers import free, read, write
+from .regression import LOG_2PI, Regression
 
 __all__ = ["InducingPosterior", "InducingRegression", "choose_inducing"]
 

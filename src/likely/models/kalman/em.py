@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core import distributed
-from ..inference.latent import Latent, Params
-from ..recursions.kalman import Series, System, run_filter, series
-from ..recursions.kalman_smoother import Smoothed, run_smoother
-from .kalman_start import first_systems
+from ...core import distributed
+from ...inference.latent import Latent, Params
+from ...recursions.kalman import Series, System, run_filter, series
+from ...recursions.kalman_smoother import Smoothed, run_smoother
+from .start import first_systems
 
 __all__ = ["StateSpace", "moments"]
 

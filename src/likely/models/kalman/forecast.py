@@ -10,9 +10,9 @@ import torch
 from scipy.special import ndtri
 from torch.distributions import MultivariateNormal
 
-from ..recursions.kalman import Filtered, System
-from ..recursions.kalman_smoother import scale_trils
-from .sequences import Sequences
+from ...recursions.kalman import Filtered, System
+from ...recursions.kalman_smoother import scale_trils
+from ..sequences import Sequences
 
 __all__ = ["Forecast", "ahead", "last_state", "normals", "pairs", "seen", "seen_covariance", "step_ahead"]
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from ..recursions.kalman import Series, System, run_filter, series
+from ...recursions.kalman import Series, System, run_filter, series
 
 __all__ = ["first_systems"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import SpecError
-from ..recursions.kalman import System
+from ...core.errors import SpecError
+from ...recursions.kalman import System
 
 __all__ = ["DIFFUSE", "count_states", "read_learn", "read_matrix"]
 

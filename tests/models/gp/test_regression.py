@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+import likely.models.gp.gram as gram_file
 from likely.core.errors import TrainingError
 from likely.core.spec import registered
 from likely.kernels import RBF, Constant, Deep, Kernel, Linear, Matern, Periodic, White
-from likely.models import gp_gram
-from likely.models.gp_cholesky import cholesky, root_of
-from likely.models.gp_gram import gram, gram_slope
-from likely.models.gp_numbers import free, read
-from likely.models.gp_regression import Regression
+from likely.models.gp.cholesky import cholesky, root_of
+from likely.models.gp.gram import gram, gram_slope
+from likely.models.gp.numbers import free, read
+from likely.models.gp.regression import Regression
 from likely.networks import MLP
 
 RNG = np.random.default_rng(0)
@@ -53,7 +53,7 @@ def test_blocks_make_the_whole_matrix_and_its_slope(name, monkeypatch):
     parameters = free(module)
     whole = torch.autograd.grad((module(X) * weight).sum(), parameters)
     for rows in (5, 24, 100):
-        monkeypatch.setattr(gp_gram, "BLOCK", rows)
+        monkeypatch.setattr(gram_file, "BLOCK", rows)
         np.testing.assert_allclose(gram(module, X), module(X).detach(), atol=1e-13)
         for own, other in zip(gram_slope(module, X, weight, parameters), whole, strict=True):
             np.testing.assert_allclose(own, other, atol=1e-11)

@@ -10,10 +10,10 @@ from scipy.optimize import minimize
 from likely.core.spec import registered
 from likely.kernels import RBF, White
 from likely.likelihoods import Bernoulli, Categorical, Likelihood, Poisson
-from likely.models.gp_curvature import Blocks, Softmax, curvature_of
-from likely.models.gp_gram import gram
-from likely.models.gp_laplace import Laplace
-from likely.models.gp_numbers import free, read
+from likely.models.gp.curvature import Blocks, Softmax, curvature_of
+from likely.models.gp.gram import gram
+from likely.models.gp.laplace import Laplace
+from likely.models.gp.numbers import free, read
 
 RNG = np.random.default_rng(0)
 ROWS = 18

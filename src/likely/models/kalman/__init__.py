@@ -1,0 +1,1 @@
+"""The parts of Kalman filters: matrices and their structures, first guesses, EM, forecasts."""
