@@ -222,7 +222,7 @@ def test_numbers_far_from_zero_keep_their_spread():
 def test_blocks_do_not_change_the_answer(monkeypatch):
     X, y = mixed(500)
     whole = NaiveBayes(KINDS).fit(X, y).predict_proba(X)
-    monkeypatch.setattr("likely.emissions.columns.BLOCK", 6 * 17)
+    monkeypatch.setattr("likely.emissions.part.BLOCK", 6 * 17)
     np.testing.assert_allclose(NaiveBayes(KINDS).fit(X, y).predict_proba(X), whole, atol=1e-9)
 
 

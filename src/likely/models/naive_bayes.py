@@ -24,7 +24,7 @@ from ..core.random import isolated, seed_of
 from ..core.spec import require
 from ..core.validation import as_rows, as_weights
 from ..emissions import Columns
-from ..emissions.columns import blocks
+from ..emissions.part import blocks
 from ..likelihoods import Normal
 from .labels import as_column, encode_labels, read_labels, restore_classes, shown, state_of_classes
 
