@@ -1,9 +1,11 @@
-"""The training loops that a user of PyTorch, skorch or Lightning would write, for the same network and steps."""
+"""The training loops that a user of PyTorch, skorch, Lightning or Keras would write, for the same network and steps."""
 
 from __future__ import annotations
 
 import logging
+import os
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,10 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-__all__ = ["lightning_fit", "network", "predict_module", "skorch_fit", "torch_fit"]
+__all__ = ["keras_fit", "lightning_fit", "network", "predict_module", "skorch_fit", "torch_fit"]
+
+Build = Callable[[], nn.Module]
+"""Makes the network to train."""
 
 
 def network(inputs: int, hidden: int, classes: int) -> nn.Sequential:
@@ -20,20 +25,12 @@ def network(inputs: int, hidden: int, classes: int) -> nn.Sequential:
 
 
 def torch_fit(
-    x: np.ndarray,
-    y: np.ndarray,
-    hidden: int,
-    classes: int,
-    batch: int,
-    epochs: int,
-    *,
-    fused: bool = False,
-    seed: int = 0,
+    build: Build, x: np.ndarray, y: np.ndarray, batch: int, epochs: int, *, fused: bool = False, seed: int = 0
 ) -> nn.Module:
     """The loop by hand: batches by `index_select` from one shuffled order, Adam as it comes (or its fused kernel)."""
     torch.manual_seed(seed)
     rows, targets = torch.from_numpy(x), torch.from_numpy(y)
-    model = network(x.shape[1], hidden, classes)
+    model = build()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused or None)
     loss_of = nn.CrossEntropyLoss()
     for _ in range(epochs):
@@ -45,13 +42,13 @@ def torch_fit(
     return model
 
 
-def skorch_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch: int, epochs: int) -> nn.Module:
+def skorch_fit(build: Build, x: np.ndarray, y: np.ndarray, batch: int, epochs: int) -> nn.Module:
     """skorch without a validation split and without printing."""
     from skorch import NeuralNetClassifier
 
     torch.manual_seed(0)
     model = NeuralNetClassifier(
-        network(x.shape[1], hidden, classes),
+        build(),
         criterion=nn.CrossEntropyLoss,
         optimizer=torch.optim.Adam,
         lr=1e-3,
@@ -64,7 +61,7 @@ def skorch_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch: i
     return model.fit(x, y).module_
 
 
-def lightning_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch: int, epochs: int) -> nn.Module:
+def lightning_fit(build: Build, x: np.ndarray, y: np.ndarray, batch: int, epochs: int) -> nn.Module:
     """Lightning over a DataLoader, with logging, checkpoints, summary and progress bar off."""
     import lightning
 
@@ -73,7 +70,7 @@ def lightning_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch
 
         def __init__(self) -> None:
             super().__init__()
-            self.network = network(x.shape[1], hidden, classes)
+            self.network = build()
 
         def training_step(self, batch: tuple[Tensor, Tensor], index: int) -> Tensor:
             rows, targets = batch
@@ -99,6 +96,19 @@ def lightning_fit(x: np.ndarray, y: np.ndarray, hidden: int, classes: int, batch
         )
         trainer.fit(module, loader)
     return module.network.eval()
+
+
+def keras_fit(build: Build, x: np.ndarray, y: np.ndarray, batch: int, epochs: int) -> nn.Module:
+    """Keras on its torch backend, around the same module, without printing."""
+    os.environ["KERAS_BACKEND"] = "torch"
+    import keras
+
+    torch.manual_seed(0)
+    module = build()
+    model = keras.Sequential([keras.Input(x.shape[1:]), keras.layers.TorchModuleWrapper(module)])
+    model.compile(optimizer=keras.optimizers.Adam(1e-3), loss=keras.losses.SparseCategoricalCrossentropy(True))
+    model.fit(x, y, batch_size=batch, epochs=epochs, verbose=0)
+    return module.eval()
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from likely.networks import MLP
 from likely.optim import Adam
 
 from .datasets import Split, mnist
-from .loops import lightning_fit, predict_module, skorch_fit, torch_fit
+from .loops import lightning_fit, network, predict_module, skorch_fit, torch_fit
 from .timing import Result, compare, interleave, show
 
 __all__ = ["run"]
@@ -31,14 +31,14 @@ MARGIN = 0.01
 
 def run(repeats: int = 5) -> list[Result]:
     data = mnist(10_000)
-    shape = (HIDDEN, 10, BATCH, EPOCHS)
+    data_and_steps = (lambda: network(data.x.shape[1], HIDDEN, 10), data.x, data.y, BATCH, EPOCHS)
     calls = {
         "likely": lambda: likely_fit(data),
-        "PyTorch loop": lambda: torch_fit(data.x, data.y, *shape),
-        "PyTorch loop, fused Adam (the limit)": lambda: torch_fit(data.x, data.y, *shape, fused=True),
+        "PyTorch loop": lambda: torch_fit(*data_and_steps),
+        "PyTorch loop, fused Adam (the limit)": lambda: torch_fit(*data_and_steps, fused=True),
         "scikit-learn": lambda: sklearn_fit(data),
-        "skorch": lambda: skorch_fit(data.x, data.y, *shape),
-        "Lightning": lambda: lightning_fit(data.x, data.y, *shape),
+        "skorch": lambda: skorch_fit(*data_and_steps),
+        "Lightning": lambda: lightning_fit(*data_and_steps),
     }
     timed = interleave(calls, repeats)
 

@@ -20,6 +20,7 @@ from .posterior import Posterior
 from .problem import Inference, Problem
 from .topics import CollapsedGibbs, TopicInference, VariationalBayes
 from .train import Epoch
+from .truncation import Truncation
 from .variational import VariationalPosterior
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "Posterior",
     "Problem",
     "TopicInference",
+    "Truncation",
     "VariationalBayes",
     "VariationalPosterior",
     "automatic",

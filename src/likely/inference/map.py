@@ -18,8 +18,9 @@ from .posterior import Posterior
 from .problem import Inference, Problem
 from .program import stackable
 from .train import Epoch, train
+from .truncation import Truncation
 
-__all__ = ["MAP", "Noise"]
+__all__ = ["MAP", "Held", "Noise"]
 
 
 class Noise(Spec, axis="noise"):
@@ -39,8 +40,8 @@ class Noise(Spec, axis="noise"):
             require(getattr(self, name) >= 0, self, name, "0 or more")
 
 
-class _Held:
-    """Data inside a spec: compared by identity, never written to files."""
+class Held:
+    """Data or a model inside a spec: compared by identity, never written to files."""
 
     def __init__(self, *parts: Any) -> None:
         self.parts = parts
@@ -58,7 +59,9 @@ class MAP(Inference):
     `validation` (a fraction of the rows, or `(X, y)`) is scored after each epoch and the best weights are kept;
     `patience` stops after that many epochs without a better score (with 10 % of the rows, if no validation is given).
     `tol` stops a full-batch fit once ‖∇‖ ≤ tol. `checkpoint` is a path: a fit that was killed resumes from it to
-    the same bits. A callback gets an `Epoch` and stops the fit by returning True.
+    the same bits. A callback gets an `Epoch` and stops the fit by returning True. `augment` changes each batch: one of
+    `likely.data.augment`, or a function x → x. `truncate` says how far gradients go back through the steps of a
+    sequence in RNN, GRU and LSTM: a whole number cuts them every so many steps.
 
     >>> from likely import Regressor
     >>> from likely.likelihoods import Normal
@@ -77,6 +80,7 @@ class MAP(Inference):
     patience: int | None = None
     validation: Any = None
     noise: Noise | None = None
+    truncate: Truncation | None = None
     augment: Callable[[Any], Any] | None = transient()
     checkpoint: Checkpoint | str | None = transient()
     callbacks: tuple[Callable[[Epoch], bool | None], ...] = transient(())
@@ -87,22 +91,26 @@ class MAP(Inference):
         return cls(epochs=3, batch_size=16)
 
     def validate(self) -> None:
-        """Sizes are positive; text becomes specs; a number for noise means noise on the inputs."""
+        """Sizes are positive; text becomes specs; a number for noise means inputs, for truncate fixed runs."""
         set_ = object.__setattr__
         set_(self, "optimizer", as_spec(self.optimizer, Optimizer, "optimizer"))
         if self.schedule is not None:
             set_(self, "schedule", as_spec(self.schedule, Schedule, "schedule"))
         if isinstance(self.noise, int | float):
             set_(self, "noise", Noise(inputs=float(self.noise)))
+        if isinstance(self.truncate, int):
+            set_(self, "truncate", Truncation(self.truncate))
+        elif self.truncate is not None:
+            set_(self, "truncate", as_spec(self.truncate, Truncation, "truncate"))
         if isinstance(self.validation, tuple):
-            set_(self, "validation", _Held(*self.validation))
+            set_(self, "validation", Held(*self.validation))
         require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive whole number")
         whole = self.batch_size is None or (isinstance(self.batch_size, int) and self.batch_size > 0)
         require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
         require(self.clip_norm is None or self.clip_norm > 0, self, "clip_norm", "positive or None")
         require(self.tol is None or self.tol > 0, self, "tol", "positive or None")
         require(self.patience is None or self.patience > 0, self, "patience", "a positive number of epochs or None")
-        given = self.validation is None or isinstance(self.validation, _Held)
+        given = self.validation is None or isinstance(self.validation, Held)
         fraction = isinstance(self.validation, float) and 0 < self.validation < 1
         require(given or fraction, self, "validation", "a fraction between 0 and 1, or (X, y)")
 
@@ -112,7 +120,8 @@ class MAP(Inference):
 
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """All members as one stacked program, if the optimiser and the network allow it."""
-        if len(seeds) > 1 and self.optimizer.elementwise and stackable(problem):
+        alike = self.truncate is None and self.optimizer.elementwise  # cuts are drawn for each member by itself
+        if len(seeds) > 1 and alike and stackable(problem):
             return train(problem, self, seeds)
         return Posterior.join([self._of_member(i).fit(problem.with_(seed=seed)) for i, seed in enumerate(seeds)])
 

@@ -21,6 +21,7 @@ from .early_stopping import Best
 from .posterior import Posterior
 from .problem import Problem
 from .program import Program, Single, Stacked
+from .truncation import truncated
 
 if TYPE_CHECKING:
     from .map import MAP
@@ -42,7 +43,7 @@ class Epoch:
 def train(problem: Problem, spec: MAP, seeds: list[int]) -> Posterior:
     """Train one member for each seed and return them as a posterior. Members are stacked if there are several."""
     run = _Run(problem, spec, seeds)
-    with isolated(run.seeds[0] + distributed.rank()):
+    with isolated(run.seeds[0] + distributed.rank()), truncated(run.program.module, spec.truncate):
         run.restore()
         run.loop()
     return run.posterior()
@@ -157,10 +158,11 @@ class _Run:
         else:
             part = distributed.share(count) if self.world > 1 else slice(count)
             batch = self.data.batch(self.orders[..., first : first + count][..., part])
-        x = batch.x if self.spec.augment is None else self.spec.augment(batch.x)
+        if self.spec.augment is not None:
+            batch = _augmented(self.spec.augment, batch, self.data.positions, self.program.members)
         if self.spec.noise is not None and self.spec.noise.inputs:
-            x = _noisy(x, self.spec.noise.inputs)
-        return batch._replace(x=x), count / len(self.data)
+            batch = batch._replace(x=_noisy(batch.x, self.spec.noise.inputs))
+        return batch, count / len(self.data)
 
     def shuffle(self) -> Tensor:
         """The order of rows in this epoch: (n,), or (members, n)."""
@@ -303,6 +305,24 @@ def _l1_rates(problem: Problem, program: Program) -> dict[str, float]:
 def _frozen(program: Program) -> dict[str, Tensor]:
     """Parameters that the user has frozen (`requires_grad=False`): part of the model, not trained."""
     return {k: v.detach() for k, v in program.module.named_parameters() if k not in program.parameters}
+
+
+def _augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: int) -> Batch:
+    """What an augmentation makes of a batch, for each member apart.
+
+    A function changes x alone. What has a method `batch` gets the targets and weights too, and may give more rows, as
+    long as their weights sum to what they were.
+    """
+    if members > 1:
+        x, y, weight = batch
+        parts = [Batch(x[i], y[i], None if weight is None else weight[i]) for i in range(members)]
+        changed = [_augmented(augment, part, positions, 1) for part in parts]
+        weights = [part.weight for part in changed if part.weight is not None]
+        x, y = torch.stack([part.x for part in changed]), torch.stack([part.y for part in changed])
+        return Batch(x, y, torch.stack(weights) if weights else None)
+    if not hasattr(augment, "batch"):
+        return batch._replace(x=augment(batch.x))
+    return Batch(*augment.batch(*batch, positions))
 
 
 def _noisy(x: Inputs, scale: float) -> Inputs:

@@ -14,9 +14,9 @@ from ..core.graph import Graph, Graphs
 from ..core.rows import Inputs, Ragged, Rows
 from ..core.validation import as_rows
 
-__all__ = ["flat_weights", "joined", "kind_of", "parted", "read_inputs"]
+__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "parted", "read_inputs"]
 
-PLURAL = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
+KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
 
 
 def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
@@ -29,7 +29,7 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
         found = _one_length(X) if known == "sequence" else None
     kind = "tensor" if found is None else kind_of(found)
     if known not in (None, kind):
-        raise DataError(f"X has {PLURAL[kind]}; the model was fitted on {PLURAL[str(known)]}.")
+        raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.")
     assert found is not None
     width = 1 if found.features.ndim == 1 else found.features.shape[1]
     if reset:

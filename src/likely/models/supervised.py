@@ -28,7 +28,7 @@ from ..likelihoods import Likelihood, Target
 from ..networks import as_network
 from ..priors import Prior
 from .build import Plan, Sample, baseline, plan
-from .inputs import flat_weights, joined, kind_of, parted, read_inputs
+from .inputs import KINDS, flat_weights, joined, kind_of, parted, read_inputs
 
 __all__ = ["Supervised", "as_array", "rows_of"]
 
@@ -251,7 +251,9 @@ class Supervised(Estimator):
             self.feature_names_in_ = np.array(learned["feature_names_in"], dtype=object)
         self.positions_ = tuple(learned["positions"])
         self.in_shape_ = tuple(learned["in_shape"])
-        self.kind_, self.everywhere_ = str(learned.get("kind", "tensor")), bool(learned.get("everywhere", False))
+        self.kind_, self.everywhere_ = learned.get("kind", "tensor"), learned.get("everywhere", False)
+        if self.kind_ not in KINDS or not isinstance(self.everywhere_, bool):
+            raise ModelFileError(f"The file has rows of an unknown kind: {self.kind_!r}, {self.everywhere_!r}.")
         self.target_ = Target.from_json(learned["target"])
         self.plan_ = Plan.from_json(learned["plan"])
         self.likelihood_ = likelihood = self._likelihood()

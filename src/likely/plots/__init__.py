@@ -5,35 +5,53 @@ Colours can be told apart by colour-blind readers, titles say the finding, and m
 
 from __future__ import annotations
 
+from .capacities import capacity
 from .chains import rank, trace
 from .comparison import bias_variance, leaderboard
 from .components import components
 from .confusions import confusion
+from .convergences import convergence
+from .descent import double_descent
 from .forecasts import forecast
+from .gradients import gradients, shattering
 from .mixtures import mixture
 from .network_graph import network_graph
+from .processes import process
+from .receptive import receptive
+from .regions import breakpoints, regions
 from .regression import coefficients, predictions, predictive_band, residuals
 from .reliability import calibration, coverage
+from .spectra import spectrum
 from .states import state_path
 from .topics import topics
 from .training import history
 
 __all__ = [
     "bias_variance",
+    "breakpoints",
     "calibration",
+    "capacity",
     "coefficients",
     "components",
     "confusion",
+    "convergence",
     "coverage",
+    "double_descent",
     "forecast",
+    "gradients",
     "history",
     "leaderboard",
     "mixture",
     "network_graph",
     "predictions",
     "predictive_band",
+    "process",
     "rank",
+    "receptive",
+    "regions",
     "residuals",
+    "shattering",
+    "spectrum",
     "state_path",
     "topics",
     "trace",

@@ -3,31 +3,116 @@
 from __future__ import annotations
 
 from .activation import ACTIVATIONS, Erf, Sine, activation, gain
+from .attention import SCORES, AdditiveScore, GeneralScore, MultiHeadAttention, attend, attention_weights
+from .conv import PADDINGS, ChannelNorm, Conv, output_size, parameter_count
+from .encoder import Encoder, EncoderBlock
+from .graph import (
+    AGGREGATES,
+    LAPLACIANS,
+    adjacency,
+    aggregate,
+    laplacian,
+    normalised_adjacency,
+    readout,
+    segment_softmax,
+)
+from .graph_layers import ChebyshevConvolution, GraphAttention, GraphConvolution, MessagePassingLayer, NodeLinear
 from .init import INITS, glorot, he, he_average, initialise, lecun, orthogonal
+from .linear_attention import LinearAttention, elu_plus_one, linear_attend
 from .norm import NORMS, BatchNorm, LayerNorm, ReferenceBatch, VirtualBatchNorm, WeightNorm, norm
+from .positions import LearnedPositions, RelativePositions, SinusoidalPositions, sinusoids
+from .recurrent import GRULayer, LSTMLayer, RNNLayer, reversed_steps
+from .resample import (
+    DOWNSAMPLES,
+    UPSAMPLES,
+    Downsample,
+    PositionMean,
+    TransposedConv,
+    Unpool,
+    Upsample,
+    max_with_places,
+)
 from .residual import Concatenate, Residual, ZeroResidual
+from .scan import scan
+from .sets import POOLS, EquivariantLinear
+from .sparse import SparseMatrix
+from .steps import Embedding, at_each, pooled, step_features, steps_of
 
 __all__ = [
     "ACTIVATIONS",
+    "AGGREGATES",
+    "DOWNSAMPLES",
     "INITS",
+    "LAPLACIANS",
     "NORMS",
+    "PADDINGS",
+    "POOLS",
+    "SCORES",
+    "UPSAMPLES",
+    "AdditiveScore",
     "BatchNorm",
+    "ChannelNorm",
+    "ChebyshevConvolution",
     "Concatenate",
+    "Conv",
+    "Downsample",
+    "Embedding",
+    "Encoder",
+    "EncoderBlock",
+    "EquivariantLinear",
     "Erf",
+    "GRULayer",
+    "GeneralScore",
+    "GraphAttention",
+    "GraphConvolution",
+    "LSTMLayer",
     "LayerNorm",
+    "LearnedPositions",
+    "LinearAttention",
+    "MessagePassingLayer",
+    "MultiHeadAttention",
+    "NodeLinear",
+    "PositionMean",
+    "RNNLayer",
     "ReferenceBatch",
+    "RelativePositions",
     "Residual",
     "Sine",
+    "SinusoidalPositions",
+    "SparseMatrix",
+    "TransposedConv",
+    "Unpool",
+    "Upsample",
     "VirtualBatchNorm",
     "WeightNorm",
     "ZeroResidual",
     "activation",
+    "adjacency",
+    "aggregate",
+    "at_each",
+    "attend",
+    "attention_weights",
+    "elu_plus_one",
     "gain",
     "glorot",
     "he",
     "he_average",
     "initialise",
+    "laplacian",
     "lecun",
+    "linear_attend",
+    "max_with_places",
     "norm",
+    "normalised_adjacency",
     "orthogonal",
+    "output_size",
+    "parameter_count",
+    "pooled",
+    "readout",
+    "reversed_steps",
+    "scan",
+    "segment_softmax",
+    "sinusoids",
+    "step_features",
+    "steps_of",
 ]

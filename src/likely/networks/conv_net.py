@@ -1,0 +1,184 @@
+"""ConvNet: convolutions that see more and more of the image, then an MLP on what they found.
+
+h₀ = x,   hₗ = down(φ(Wₗ ∗ hₗ₋₁ + bₗ)),   η = MLP(pool(h_L))
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from functools import lru_cache
+from typing import Any, Literal, Self
+
+import torch
+from torch import nn
+
+from ..core.errors import DataError, SpecError
+from ..core.rows import Inputs, Rows
+from ..core.spec import require
+from .base import Network
+from .layers.activation import ACTIVATIONS, activation
+from .layers.conv import PADDINGS, ChannelNorm, Conv, image_shape, shape_after
+from .layers.init import INITS, initialise
+from .layers.resample import DOWNSAMPLES, Downsample, PositionMean
+from .mlp import MLP, MOST_WEIGHTS
+
+__all__ = ["ConvNet"]
+
+CHANNEL_NORMS = ("batch", "layer")
+INCREASING = frozenset(
+    ["identity", "sigmoid", "tanh", "relu", "leaky_relu", "elu", "selu", "softplus", "softsign", "erf"]
+)
+
+
+class ConvNet(Network):
+    """A stage for each number of `channels`: convolution → norm → activation → down-sampling by 2 → dropout.
+
+    Rows are images (channels, height, width), series (channels, length), or d numbers, which are one channel of
+    length d. `kernel`, `stride`, `dilation` and `padding` are those of `layers.Conv`; `downsample` is "max", "mean",
+    "stride" (every second position) or None. `norm` is "batch" (each channel over rows and positions), "layer" (over
+    channels) or None. `pool` says what the MLP with `hidden` layers sees: all that is left ("flatten"), or the mean
+    over positions ("mean"), which forgets where: with circular padding and no down-sampling, η does not change when
+    the image moves. Weights start as `init` says, for this activation.
+
+    >>> net = ConvNet((8, 16), hidden=()).build((1, 28, 28), 10)
+    >>> net(torch.zeros(5, 1, 28, 28)).shape, net.features(torch.zeros(5, 1, 28, 28)).shape
+    (torch.Size([5, 10]), torch.Size([5, 16, 7, 7]))
+    """
+
+    channels: tuple[int, ...] = (32, 64)
+    kernel: int = 3
+    stride: int = 1
+    padding: Literal["zero", "valid", "circular", "reflect"] = "zero"
+    dilation: int = 1
+    downsample: Literal["max", "mean", "stride"] | None = "max"
+    activation: str = "relu"
+    norm: Literal["batch", "layer"] | None = None
+    dropout: float = 0.0
+    hidden: tuple[int, ...] = (128,)
+    pool: Literal["flatten", "mean"] = "flatten"
+    init: str = "he"
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(channels=(2,), hidden=(), activation="tanh", pool="mean")
+
+    @classmethod
+    def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
+        return tiny_images(rows, generator)
+
+    def validate(self) -> None:
+        require_choices(self)
+        require(_positive(self.stride), self, "stride", "a whole number, 1 or more")
+        require(_positive(self.dilation), self, "dilation", "a whole number, 1 or more")
+        down = self.downsample is None or self.downsample in DOWNSAMPLES
+        require(down, self, "downsample", f"None or one of {', '.join(DOWNSAMPLES)}")
+        whole = isinstance(self.hidden, tuple) and all(_positive(units) for units in self.hidden)
+        require(whole, self, "hidden", "a tuple of positive whole numbers, such as (128,)")
+        require(self.pool in ("flatten", "mean"), self, "pool", "flatten or mean")
+
+    def check(self, x: Inputs) -> None:
+        check_images(self, x)
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        shape = image_shape(in_shape, "ConvNet")
+        with torch.device("meta"):
+            draft = self._features(shape)
+        refuse_absurd(self, draft)
+        left = shape_after(draft, shape, repr(self))
+        width = left[0] if self.pool == "mean" else math.prod(left)
+        head = MLP(self.hidden, self.activation, self.init, self.dropout, self.norm)
+        features = self._features(shape)
+        pool = PositionMean() if self.pool == "mean" else nn.Flatten()
+        return assembled(in_shape, features=features, pool=pool, head=head.build((width,), out_features))
+
+    def _features(self, shape: tuple[int, ...]) -> nn.Sequential:
+        """The convolutional part: one stage after the other."""
+        layers: list[nn.Module] = []
+        width = shape[0]
+        for channels in self.channels:
+            layers += self._stage(width, channels, len(shape) - 1)
+            width = channels
+        return nn.Sequential(*layers)
+
+    def _stage(self, width: int, channels: int, dims: int) -> list[nn.Module]:
+        stride = 2 * self.stride if self.downsample == "stride" else self.stride
+        conv = started(self, width, channels, dims=dims, stride=stride, dilation=self.dilation)
+        norm = [] if self.norm is None else [ChannelNorm(self.norm, channels)]
+        down = [Downsample(self.downsample)] if self.downsample in ("max", "mean") else []
+        dropout = [nn.Dropout(self.dropout)] if self.dropout else []
+        if self.downsample == "max" and self.activation in INCREASING:
+            # max φ(z) = φ(max z): the same numbers with a quarter of the activations
+            return [conv, *norm, *down, activation(self.activation), *dropout]
+        return [conv, *norm, activation(self.activation), *down, *dropout]
+
+
+def assembled(in_shape: tuple[int, ...], **parts: nn.Module) -> nn.Sequential:
+    """The parts one after the other, by name; rows of plain numbers are first given their one channel."""
+    channel = {"channel": nn.Unflatten(1, (1, in_shape[0]))} if len(in_shape) == 1 else {}
+    return nn.Sequential(OrderedDict({**channel, **parts}))
+
+
+def started(spec: Any, width: int, channels: int, **choices: Any) -> Conv:
+    """A convolution with the kernel, padding and initial weights that a spec asks for.
+
+    Batch norm has a shift of its own for each channel, and takes away what a bias would add.
+    """
+    conv = Conv(width, channels, spec.kernel, padding=spec.padding, bias=spec.norm != "batch", **choices)
+    initialise(conv.weight.data, spec.init, spec.activation)
+    return conv
+
+
+def tiny_images(rows: int, generator: torch.Generator) -> Any:
+    """Images (1, 6, 6) of noise, for examples."""
+    return torch.randn(rows, 1, 6, 6, generator=generator).numpy()
+
+
+def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS) -> None:
+    """Check what all networks of convolutions let a person choose."""
+    whole = isinstance(spec.channels, tuple) and spec.channels and all(_positive(c) for c in spec.channels)
+    require(bool(whole), spec, "channels", "a tuple of positive whole numbers, such as (32, 64)")
+    require(_positive(spec.kernel), spec, "kernel", "a whole number, 1 or more")
+    require(spec.padding in paddings, spec, "padding", f"one of {', '.join(paddings)}")
+    require(_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
+    require(_among(spec.init, INITS), spec, "init", f"one of {', '.join(INITS)}")
+    share = isinstance(spec.dropout, int | float) and 0 <= spec.dropout < 1
+    require(share, spec, "dropout", "a probability, 0 or more and below 1")
+    norms = spec.norm is None or spec.norm in CHANNEL_NORMS
+    require(norms, spec, "norm", f"None or one of {', '.join(CHANNEL_NORMS)}")
+
+
+def check_images(network: Network, x: Inputs) -> None:
+    """Refuse rows that the network cannot be built for, before anyone takes them for plain numbers instead."""
+    name = type(network).__name__
+    if isinstance(x, Rows):
+        raise DataError(f"X has {x.kind}s; {name} takes images or series that all have one shape.")
+    refused = _refusal(network, tuple(x.shape[1:]))
+    if refused:
+        raise DataError(f"X: {refused}")
+
+
+@lru_cache(maxsize=64)
+def _refusal(network: Network, shape: tuple[int, ...]) -> str:
+    """Why the network cannot be built for rows of this shape; nothing if it can. Asked at every prediction."""
+    try:
+        with torch.device("meta"):
+            network.build(shape, 1)
+    except SpecError as error:
+        return str(error)
+    return ""
+
+
+def refuse_absurd(network: Network, draft: nn.Module) -> None:
+    """A slip of the keyboard should not fill the memory."""
+    weights = sum(parameter.numel() for parameter in draft.parameters())
+    if weights > MOST_WEIGHTS:
+        raise SpecError(f"{network!r} has {weights:,} weights in convolutions; it must have {MOST_WEIGHTS:,} or fewer.")
+
+
+def _positive(value: object) -> bool:
+    return type(value) is int and value > 0
+
+
+def _among(value: object, known: object) -> bool:
+    return isinstance(value, str) and value in known  # type: ignore[operator]

@@ -1,0 +1,162 @@
+"""What graph networks share: blocks of a layer, norm, activation and dropout; then an answer for each node or graph.
+
+node    η = layer(h_L)                            one answer for each node
+graph   η = W readout(h_L) + b                    one for each graph, from the sum, mean or maximum over its nodes
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ..core.errors import SpecError
+from ..core.graph import Graph, Graphs
+from ..core.rows import Inputs
+from ..core.spec import require
+from .base import Network
+from .layers.activation import ACTIVATIONS, activation
+from .layers.graph import AGGREGATES, Aggregate, graphs_of, readout
+from .layers.graph_layers import NodeLinear
+from .layers.init import lecun
+from .layers.norm import norm
+from .mlp import MOST_WEIGHTS
+
+__all__ = ["GraphBlock", "GraphNetwork", "refuse_absurd"]
+
+
+class GraphBlock(nn.Module):
+    """A layer → norm → activation → dropout; with `residual="add"` around it Ph + …, with "dense" [h, …].
+
+    `layer` is called with graphs and h, as those of `networks.layers.graph_layers` are.
+    """
+
+    def __init__(self, layer: nn.Module, in_features: int, units: int, spec: _GraphNetwork) -> None:
+        super().__init__()
+        self.layer, self.residual = layer, spec.residual
+        after = [] if spec.norm is None else [norm(spec.norm, units)]
+        self.after = nn.Sequential(*after, activation(spec.activation), nn.Dropout(spec.dropout))
+        projected = spec.residual == "add" and in_features != units
+        self.skip = NodeLinear(in_features, units) if projected else None
+
+    def forward(self, graphs: Graphs, h: Tensor | None = None) -> Tensor:
+        new = self.after(self.layer(graphs, h))
+        if self.residual is None:
+            return new
+        if self.skip is not None:
+            return self.skip(graphs, h) + new
+        before = graphs.features if h is None else h
+        return before + new if self.residual == "add" else torch.cat([before, new], 1)
+
+
+class GraphNetwork(nn.Module):
+    """Blocks over the nodes, then the last layer: at each node, or (`how` given) after the readout of each graph."""
+
+    def __init__(self, blocks: Sequence[nn.Module], last: nn.Module, how: Aggregate | None) -> None:
+        super().__init__()
+        self.blocks, self.last, self.how = nn.ModuleList(blocks), last, how
+
+    def forward(self, x: Inputs) -> Tensor:
+        graphs = graphs_of(x)
+        h: Tensor | None = None
+        for block in self.blocks:
+            h = block(graphs, h)
+        if self.how is None:
+            return self.last(graphs, h)
+        return self.last(readout(graphs.features if h is None else h, graphs, self.how))
+
+
+class _GraphNetwork(Network):
+    """The arguments that graph networks share, and how their blocks are put together."""
+
+    hidden: tuple[int, ...] = (16,)
+    level: Literal["node", "graph"] = "node"
+    readout: Literal["mean", "sum", "max"] = "mean"
+    activation: str = "relu"
+    dropout: float = 0.0
+    input_dropout: float | None = None
+    norm: Literal["batch", "layer"] | None = None
+    residual: Literal["add", "dense"] | None = None
+
+    @classmethod
+    def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
+        """Rings of 2 to 4 nodes with three numbers each."""
+        found = []
+        for row in range(rows):
+            nodes = torch.arange(2 + row % 3)
+            edges = torch.stack([nodes, nodes.roll(1)])
+            found.append(Graph(torch.randn(len(nodes), 3, generator=generator), edges).undirected())
+        return found
+
+    def validate(self) -> None:
+        self._validate_hidden()
+        require(self.level in ("node", "graph"), self, "level", "node or graph")
+        require(self.readout in AGGREGATES, self, "readout", f"one of {', '.join(AGGREGATES)}")
+        require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
+        require(_is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        share = self.input_dropout is None or _is_share(self.input_dropout)
+        require(share, self, "input_dropout", "None (as dropout) or a probability, 0 or more and below 1")
+        require(self.norm in (None, "batch", "layer"), self, "norm", "None, batch or layer")
+        require(self.residual in (None, "add", "dense"), self, "residual", "None, add or dense")
+
+    def _validate_hidden(self) -> None:
+        whole = isinstance(self.hidden, tuple) and all(type(units) is int and units > 0 for units in self.hidden)
+        require(whole, self, "hidden", "a tuple of positive whole numbers, such as (16,)")
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        name = type(self).__name__
+        if len(in_shape) not in (1, 2) or min(in_shape) < 1 or out_features < 1:
+            raise SpecError(
+                f"{name} takes graphs, or rows of numbers as nodes without edges: in_shape (node features,) or "
+                f"(node features, edge features); found {in_shape}, and {out_features} outputs."
+            )
+        refuse_absurd(name, lambda: self._network(in_shape, out_features))
+        return self._network(in_shape, out_features)
+
+    def _network(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        width, edge_features = (*in_shape, 0)[:2]
+        dropped = self.dropout if self.input_dropout is None else self.input_dropout
+        blocks: list[nn.Module] = []
+        for units in self._widths():
+            layer = self._layer(width, units, edge_features, 0.0 if blocks else dropped)
+            blocks.append(GraphBlock(layer, width, units, self))
+            width = width + units if self.residual == "dense" else units
+        if self.level == "node":
+            return GraphNetwork(
+                blocks, self._last(width, out_features, edge_features, 0.0 if blocks else dropped), None
+            )
+        last = nn.Linear(width, out_features)
+        lecun(last.weight)
+        nn.init.zeros_(last.bias)
+        return GraphNetwork(blocks, last, self.readout)
+
+    def _widths(self) -> tuple[int, ...]:
+        """Units of each block."""
+        return self.hidden
+
+    def _layer(self, width: int, units: int, edge_features: int, dropout: float) -> nn.Module:
+        """The layer of one block, with dropout of what comes in."""
+        raise NotImplementedError(f"{type(self).__name__} must make its layer")
+
+    def _last(self, width: int, units: int, edge_features: int, dropout: float) -> nn.Module:
+        """The layer that answers for each node."""
+        return self._layer(width, units, edge_features, dropout)
+
+
+def refuse_absurd(name: str, make: Callable[[], nn.Module]) -> None:
+    """Count the weights without memory for them: a slip of the keyboard should not fill it.
+
+    >>> refuse_absurd("Wide", lambda: nn.Linear(10**6, 10**6))
+    Traceback (most recent call last):
+    likely.core.errors.SpecError: Wide would have 1,000,001,000,000 weights; it must keep them at 100,000,000 or fewer.
+    """
+    with torch.device("meta"):
+        weights = sum(parameter.numel() for parameter in make().parameters())
+    if weights > MOST_WEIGHTS:
+        raise SpecError(f"{name} would have {weights:,} weights; it must keep them at {MOST_WEIGHTS:,} or fewer.")
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < 1

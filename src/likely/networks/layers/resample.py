@@ -1,0 +1,172 @@
+"""Fewer positions, and more: down-sampling and up-sampling of (n, channels, length) or (n, channels, height, width).
+
+    down   max       the largest of each block of f positions (f × f in images)
+           mean      their mean
+           stride    the first of them: a convolution followed by it is the convolution with stride f
+    up     nearest   every value f times (f × f)                      f^dims · (mean down-sampling)ᵀ
+           bilinear  between the centres of values, by their distance
+           unpool    every value where the maximum was, 0 elsewhere    (max down-sampling at that x)ᵀ
+           transposed  every value times a learned kernel              (convolution with stride f)ᵀ
+
+Blocks that are not full are left out, so n positions become ⌊n/f⌋ (⌈n/f⌉ for stride).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ...core.errors import SpecError
+
+__all__ = [
+    "DOWNSAMPLES",
+    "UPSAMPLES",
+    "Downsample",
+    "PositionMean",
+    "TransposedConv",
+    "Unpool",
+    "Upsample",
+    "max_with_places",
+]
+
+DOWNSAMPLES = ("max", "mean", "stride")
+UPSAMPLES = ("nearest", "bilinear", "unpool", "transposed")
+
+
+class Downsample(nn.Module):
+    """One value for each block of `factor` positions along every axis: "max", "mean" or "stride".
+
+    >>> x = torch.tensor([[[1.0, 4.0, 2.0, 0.0]]])
+    >>> [Downsample(how)(x).flatten().tolist() for how in DOWNSAMPLES]
+    [[4.0, 2.0], [2.5, 1.0], [1.0, 2.0]]
+    """
+
+    def __init__(self, how: Literal["max", "mean", "stride"] = "max", factor: int = 2) -> None:
+        super().__init__()
+        if how not in DOWNSAMPLES:
+            raise SpecError(f"how={how!r} must be one of {', '.join(DOWNSAMPLES)}.")
+        self.how, self.factor = how, _checked(factor)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.how == "stride":
+            return x[..., :: self.factor] if x.ndim == 3 else x[..., :: self.factor, :: self.factor]
+        if self.how == "max":
+            return functional.max_pool1d(x, self.factor) if x.ndim == 3 else functional.max_pool2d(x, self.factor)
+        return functional.avg_pool1d(x, self.factor) if x.ndim == 3 else functional.avg_pool2d(x, self.factor)
+
+    def extra_repr(self) -> str:
+        """How, and by how much."""
+        return f"{self.how!r}, factor={self.factor}"
+
+
+def max_with_places(x: Tensor, factor: int = 2) -> tuple[Tensor, Tensor]:
+    """Max down-sampling, and where in its image each maximum was, which is what `Unpool` needs.
+
+    >>> max_with_places(torch.tensor([[[1.0, 4.0, 2.0, 0.0]]]))
+    (tensor([[[4., 2.]]]), tensor([[[1, 2]]]))
+    """
+    pool = functional.max_pool1d if x.ndim == 3 else functional.max_pool2d
+    return pool(x, factor, return_indices=True)
+
+
+class Unpool(nn.Module):
+    """Values put back where the maxima were, with 0 elsewhere; the sizes are `factor` times those of the values.
+
+    >>> Unpool()(torch.tensor([[[4.0, 2.0]]]), torch.tensor([[[1, 2]]]))
+    tensor([[[0., 4., 2., 0.]]])
+    """
+
+    def __init__(self, factor: int = 2) -> None:
+        super().__init__()
+        self.factor = _checked(factor)
+
+    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+        sizes = [self.factor * size for size in x.shape[2:]]
+        empty = x.new_zeros(*x.shape[:2], math.prod(sizes))
+        # torch's own unpooling does the same, but not for the stacked members of an ensemble
+        return empty.scatter(2, places.flatten(2), x.flatten(2)).unflatten(2, sizes)
+
+
+class Upsample(nn.Module):
+    """`factor` times as many positions along every axis, by "nearest" or "bilinear" (linear in series) values.
+
+    >>> x = torch.tensor([[[0.0, 4.0]]])
+    >>> Upsample("nearest")(x).flatten().tolist(), Upsample("bilinear")(x).flatten().tolist()
+    ([0.0, 0.0, 4.0, 4.0], [0.0, 1.0, 3.0, 4.0])
+    """
+
+    def __init__(self, how: Literal["nearest", "bilinear"] = "nearest", factor: int = 2) -> None:
+        super().__init__()
+        if how not in ("nearest", "bilinear"):
+            raise SpecError(f"how={how!r} must be nearest or bilinear; `Unpool` and `TransposedConv` are the others.")
+        self.how, self.factor = how, _checked(factor)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.how == "nearest":
+            return functional.interpolate(x, scale_factor=self.factor, mode="nearest")
+        mode = "linear" if x.ndim == 3 else "bilinear"
+        return functional.interpolate(x, scale_factor=self.factor, mode=mode, align_corners=False)
+
+    def extra_repr(self) -> str:
+        """How, and by how much."""
+        return f"{self.how!r}, factor={self.factor}"
+
+
+class TransposedConv(nn.Module):
+    """Every value times a kernel of `factor` positions along each of `dims` axes, side by side.
+
+        y[o][f·p + j] = b[o] + Σᵢ w[i, o][j] · x[i][p],   j = 0 … f − 1
+
+    It is the adjoint of a convolution with this kernel and stride, padding "valid". The weight is (in, out, kernel).
+
+    >>> TransposedConv(4, 2)(torch.zeros(1, 4, 3, 5)).shape
+    torch.Size([1, 2, 6, 10])
+    """
+
+    def __init__(
+        self, in_channels: int, out_channels: int, factor: int = 2, *, dims: int = 2, bias: bool = True
+    ) -> None:
+        super().__init__()
+        if dims not in (1, 2):
+            raise SpecError(f"dims={dims!r} must be 1 (series) or 2 (images).")
+        self.factor, self.dims = _checked(factor), dims
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels, *[factor] * dims))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """LeCun's weights, N(0, 1/in): one value of each input channel enters an output. Biases on ±1/√in."""
+        inputs = self.weight.shape[0]
+        nn.init.normal_(self.weight, std=inputs**-0.5)
+        if self.bias is not None:
+            nn.init.uniform_(self.bias, -(inputs**-0.5), inputs**-0.5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        transposed = functional.conv_transpose1d if self.dims == 1 else functional.conv_transpose2d
+        return transposed(x, self.weight, self.bias, stride=self.factor)
+
+    def extra_repr(self) -> str:
+        """Channels in and out, and by how much."""
+        in_channels, out_channels = self.weight.shape[:2]
+        return f"{in_channels}, {out_channels}, factor={self.factor}, dims={self.dims}"
+
+
+class PositionMean(nn.Module):
+    """The mean over all positions: (n, channels, *positions) → (n, channels). It forgets where things are.
+
+    >>> PositionMean()(torch.ones(2, 3, 4, 4)).shape
+    torch.Size([2, 3])
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.mean(tuple(range(2, x.ndim)))
+
+
+def _checked(factor: int) -> int:
+    if type(factor) is not int or factor < 1:
+        raise SpecError(f"factor={factor!r} must be a whole number, 1 or more.")
+    return factor

@@ -1,0 +1,164 @@
+"""What RNN, GRU and LSTM share: layers over steps, one above the other, and an affine map of what they give.
+
+η = W h_t + b   at each step, or with h of the last step, or with the mean of all
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ..core.errors import SpecError
+from ..core.rows import Inputs
+from ..core.spec import require
+from .base import Network
+from .layers.init import lecun
+from .layers.recurrent import RecurrentLayer
+from .layers.steps import Embedding, at_each, check_tokens, pooled, step_features, steps_of
+
+__all__ = [
+    "OUTPUTS",
+    "Output",
+    "StackedLayers",
+    "check_sequence_shape",
+    "check_sequence_spec",
+    "check_size",
+    "ragged_example",
+    "readout",
+]
+
+OUTPUTS = ("last", "mean", "each")
+MOST_WEIGHTS = 10**8
+
+Output = Literal["last", "mean", "each"]
+
+
+class _RecurrentNetwork(Network):
+    """The arguments that all recurrent networks have, and how they are built; a layer is what differs."""
+
+    hidden: int = 64
+    layers: int = 1
+    bidirectional: bool = False
+    output: Output = "last"
+    dropout: float = 0.0
+    tokens: int | None = None
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(hidden=2)
+
+    @classmethod
+    def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
+        return ragged_example(rows, generator)
+
+    def validate(self) -> None:
+        require(_whole(self.hidden), self, "hidden", "a positive whole number")
+        check_sequence_spec(self)
+        require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
+
+    def check(self, x: Inputs) -> None:
+        if self.tokens is not None:
+            check_tokens(x, self.tokens)
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        check_sequence_shape(self, in_shape, out_features)
+        width = self.hidden if self.tokens is not None else step_features(in_shape)
+        given = self.hidden * (2 if self.bidirectional else 1)
+        most = (self.tokens or 0) * self.hidden + 4 * given * (width + given) * self.layers + given * out_features
+        check_size(self, "hidden", most)
+        embedding = None if self.tokens is None else Embedding(self.tokens, self.hidden)
+        layers = [self._layer(given if number else width) for number in range(self.layers)]
+        return StackedLayers(embedding, layers, readout(given, out_features), self.output, self.dropout)
+
+    def _layer(self, in_features: int) -> RecurrentLayer:
+        raise NotImplementedError(f"{type(self).__name__} must make its layer")
+
+
+class StackedLayers(nn.Module):
+    """Recurrent layers, each over the outputs of the one before, dropout after each, and a readout.
+
+    Of a layer with two directions, the last output is what either has seen at its own end: at the last step ahead, and
+    at the first step back.
+
+    >>> from likely.networks.layers.recurrent import GRULayer
+    >>> StackedLayers(None, [GRULayer(3, 4)], nn.Linear(4, 2), "each")(torch.zeros(5, 7, 3)).shape
+    torch.Size([5, 7, 2])
+    """
+
+    def __init__(
+        self,
+        embedding: Embedding | None,
+        layers: Sequence[RecurrentLayer],
+        readout: nn.Module,
+        output: Output = "last",
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.layers = nn.ModuleList(layers)
+        self.readout, self.output = readout, output
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Inputs) -> Tensor:
+        h, present = steps_of(x, tokens=self.embedding is not None)
+        if self.embedding is not None:
+            h = self.embedding(h)
+        two = False
+        for layer in self.layers:
+            h = self.dropout(layer(h, present))
+            two = layer.back is not None
+        if self.output == "each":
+            return at_each(x, self.readout(h))
+        if self.output == "last" and two:
+            ahead, back = h.chunk(2, -1)
+            return self.readout(torch.cat([pooled(ahead, present, "last"), back[:, 0]], -1))
+        return self.readout(pooled(h, present, self.output))
+
+
+def readout(in_features: int, out_features: int) -> nn.Linear:
+    """The affine map to η: LeCun's weights, so that η starts at order 1, and a bias of 0."""
+    last = nn.Linear(in_features, out_features)
+    lecun(last.weight)
+    nn.init.zeros_(last.bias)
+    return last
+
+
+def check_sequence_spec(spec: Any) -> None:
+    """What networks over sequences ask of the arguments they have in common."""
+    require(_whole(spec.layers), spec, "layers", "a positive whole number")
+    require(spec.output in OUTPUTS, spec, "output", f"one of {', '.join(OUTPUTS)}")
+    share = isinstance(spec.dropout, int | float) and 0 <= spec.dropout < 1
+    require(share, spec, "dropout", "a probability, 0 or more and below 1")
+    known = spec.tokens is None or _whole(spec.tokens)
+    require(known, spec, "tokens", "how many different tokens there are, or None where steps are numbers")
+
+
+def check_sequence_shape(spec: Any, in_shape: tuple[int, ...], out_features: int) -> None:
+    """Refuse rows that are no sequences."""
+    name = type(spec).__name__
+    if spec.tokens is not None and len(in_shape) != 1:
+        raise SpecError(f"{name}(tokens={spec.tokens}) takes rows of token numbers, (steps,); found {in_shape}.")
+    if len(in_shape) not in (1, 2) or 0 in in_shape or out_features < 1:
+        raise SpecError(
+            f"{name} takes sequences (steps, features), or (steps,) of single numbers, with one step and one output or "
+            f"more; found {in_shape} and {out_features}."
+        )
+
+
+def check_size(spec: Any, field: str, weights: int) -> None:
+    """A slip of the keyboard should not fill the memory."""
+    require(weights <= MOST_WEIGHTS, spec, field, f"such that there are {MOST_WEIGHTS:,} weights or fewer")
+
+
+def ragged_example(rows: int, generator: torch.Generator) -> list[np.ndarray]:
+    """Sequences of one to four steps with two features."""
+    lengths = torch.randint(1, 5, (rows,), generator=generator).tolist()
+    return [torch.randn(length, 2, generator=generator).numpy() for length in lengths]
+
+
+def _whole(value: object) -> bool:
+    return type(value) is int and value > 0

@@ -1,0 +1,193 @@
+"""Transformer: steps look at one another, layer by layer, and are read as one answer or one for each.
+
+x⁰ = embed(x) + positions,   xˡ = block(xˡ⁻¹),   η = W x^L + b
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+import torch
+from torch import Tensor, nn
+
+from ..core.errors import DataError, SpecError
+from ..core.rows import Inputs, Rows
+from ..core.spec import require
+from .base import Network
+from .layers.activation import ACTIVATIONS
+from .layers.attention import SCORES, divisors
+from .layers.encoder import Encoder
+from .layers.init import lecun
+from .layers.steps import Embedding, at_each, check_tokens, step_features, steps_of
+
+__all__ = ["StepsTransformer", "Transformer"]
+
+MOST_WEIGHTS = 10**9
+
+
+class Transformer(Network):
+    """An encoder of sequences: `layers` blocks of attention with `heads` heads, on vectors of `width` numbers.
+
+    It takes sequences of one length or of any, (n, t, d), rows (n, d) as d steps of one number, and, with `tokens=k`,
+    token numbers 0 … k − 1. A block's own network has `hidden` units (4·width). `norm` stands before attention and
+    network ("pre") or after their skips ("post"). `positions` are "learned", "sinusoidal" or "relative", or None: then
+    the steps are a set. The first two are added to the embedded steps, or concatenated with them, half and half.
+    `attention="linear"` takes time in proportion to the length; softmax has the `score` "scaled", "dot", "general" or
+    "additive". `causal` hides from each step what follows it. η is read from a class token, from the "mean" of all
+    steps, from the "last", or from "each". `longest` is how many steps learned positions know: those of the longest
+    sequence in `fit` unless given. See `networks.layers` for the parts, which work alone too.
+
+    >>> net = Transformer(width=8, heads=2, layers=1).build((5, 3), 2)
+    >>> net(torch.zeros(4, 5, 3)).shape
+    torch.Size([4, 2])
+    >>> from likely.core.rows import Ragged
+    >>> tagger = Transformer(width=8, heads=2, layers=1, tokens=10, output="each").build((5,), 2)
+    >>> tagger(Ragged.of([[1, 2, 3], [4, 5]])).shape
+    torch.Size([5, 2])
+    """
+
+    width: int = 64
+    heads: int = 4
+    layers: int = 2
+    hidden: int | None = None
+    norm: Literal["pre", "post"] = "pre"
+    positions: Literal["learned", "sinusoidal", "relative"] | None = "learned"
+    join: Literal["add", "concatenate"] = "add"
+    attention: Literal["softmax", "linear"] = "softmax"
+    score: Literal["scaled", "dot", "general", "additive"] = "scaled"
+    causal: bool = False
+    output: Literal["class", "mean", "last", "each"] = "class"
+    dropout: float = 0.0
+    activation: str = "gelu"
+    tokens: int | None = None
+    longest: int | None = None
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(width=4, heads=2, layers=1, hidden=4, output="mean")
+
+    @classmethod
+    def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
+        """Sequences of two to four steps of two numbers."""
+        return [torch.randn(2 + row % 3, 2, generator=generator).numpy() for row in range(rows)]
+
+    def validate(self) -> None:
+        check_encoder(self)
+        for name in ("tokens", "longest"):
+            value = getattr(self, name)
+            require(value is None or _positive(value), self, name, "None or a positive whole number")
+        require(self.score in SCORES, self, "score", f"one of {', '.join(SCORES)}")
+        joined = self.positions in ("learned", "sinusoidal")
+        require(self.join == "add" or joined, self, "join", '"add" unless positions are learned or sinusoidal')
+        require(self.join == "add" or self.width > 1, self, "width", "2 or more to hold steps and positions")
+        if self.attention == "linear":
+            needs = '"learned", "sinusoidal" or None with linear attention, whose scores can have no bias'
+            require(self.positions != "relative", self, "positions", needs)
+            require(self.score == "scaled", self, "score", "left as it is with linear attention, which has its own")
+
+    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+        self._refuse_shape(in_shape, out_features)
+        longest = self.longest or in_shape[0]
+        inputs = self.tokens or step_features(in_shape)
+        refuse_absurd(self, inputs + longest * (self.positions == "learned") + out_features)
+        encoder = Encoder(
+            self.width,
+            self.heads,
+            self.layers,
+            longest=longest,
+            hidden=self.hidden,
+            norm=self.norm,
+            positions=self.positions,
+            join=self.join,
+            attention=self.attention,
+            score=self.score,
+            causal=self.causal,
+            output=self.output,
+            dropout=self.dropout,
+            activation=self.activation,
+        )
+        return StepsTransformer(encoder, inputs, out_features, tokens=self.tokens is not None)
+
+    def check(self, x: Inputs) -> None:
+        if self.tokens is not None:
+            check_tokens(x, self.tokens)
+        if self.positions == "learned" and self.longest is not None:
+            self._refuse_longer(x, self.longest)
+
+    def _refuse_longer(self, x: Inputs, longest: int) -> None:
+        if isinstance(x, Rows):
+            steps, row = (int(part) for part in x.lengths.max(0))
+            where = f"X[{row}]"
+        else:
+            steps, where = x.shape[1], "X"
+        if steps > longest:
+            raise DataError(
+                f"{where} has {steps} steps, and longest={longest}; set longest={steps} or more, or use "
+                f'positions="sinusoidal" or "relative", which know no longest.'
+            )
+
+    def _refuse_shape(self, in_shape: tuple[int, ...], out_features: int) -> None:
+        needs = (
+            "token numbers (steps,)" if self.tokens else "steps with features, (steps, features), or numbers (steps,)"
+        )
+        fits = len(in_shape) == 1 if self.tokens else len(in_shape) in (1, 2)
+        if not fits or min(in_shape) < 1 or out_features < 1:
+            raise SpecError(
+                f"Transformer takes rows of {needs}, and one output or more; found {in_shape} and {out_features}."
+            )
+
+
+class StepsTransformer(nn.Module):
+    """Embeds steps or tokens, runs an `Encoder` and reads η from what it gives.
+
+    >>> encoder = Encoder(8, heads=2, layers=1, longest=5)
+    >>> StepsTransformer(encoder, 3, 2)(torch.zeros(4, 5, 3)).shape
+    torch.Size([4, 2])
+    """
+
+    def __init__(self, encoder: Encoder, inputs: int, out_features: int, *, tokens: bool = False) -> None:
+        super().__init__()
+        width = encoder.in_features
+        self.tokens = tokens
+        self.embed: nn.Module = Embedding(inputs, width) if tokens else affine(inputs, width)
+        self.size = width**0.5 if tokens else 1.0  # tokens become numbers of order 1, as positions are
+        self.encoder = encoder
+        self.head = affine(encoder.width, out_features)
+
+    def forward(self, x: Inputs) -> Tensor:
+        steps, present = steps_of(x, tokens=self.tokens)
+        out = self.head(self.encoder(self.size * self.embed(steps), present))
+        return at_each(x, out) if self.encoder.output == "each" else out
+
+
+def affine(inputs: int, outputs: int) -> nn.Linear:
+    """A linear layer whose outputs start at the size of its inputs, with bias 0."""
+    layer = nn.Linear(inputs, outputs)
+    lecun(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def check_encoder(spec: Any) -> None:
+    """The fields that every transformer has."""
+    for name in ("width", "heads", "layers"):
+        require(_positive(getattr(spec, name)), spec, name, "a positive whole number")
+    fits = spec.width % spec.heads == 0
+    require(fits, spec, "heads", f"a number that divides width={spec.width}: {divisors(spec.width)}")
+    require(spec.hidden is None or _positive(spec.hidden), spec, "hidden", "None or a positive whole number")
+    share = isinstance(spec.dropout, int | float) and 0 <= spec.dropout < 1
+    require(share, spec, "dropout", "a probability, 0 or more and below 1")
+    known = isinstance(spec.activation, str) and spec.activation in ACTIVATIONS
+    require(known, spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
+
+
+def refuse_absurd(spec: Any, vectors: int) -> None:
+    """A slip of the keyboard should not fill the memory."""
+    width, hidden = spec.width, spec.hidden or 4 * spec.width
+    weights = spec.layers * (4 * width**2 + 2 * width * hidden) + vectors * width
+    if weights > MOST_WEIGHTS:
+        raise SpecError(f"{spec!r} makes {weights:,} weights; it must keep them at {MOST_WEIGHTS:,} or fewer.")
+
+
+def _positive(value: object) -> bool:
+    return type(value) is int and value > 0

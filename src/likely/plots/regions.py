@@ -1,0 +1,142 @@
+"""Pictures of linear regions: the map of a plane, and a network's answer along a line with its breakpoints."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..theory.linear_regions import LineRegions, PlaneRegions
+from .mixtures import COLOURS
+from .style import ACCENT, MAIN, MUTED, axes_of, finish, side_labels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["breakpoints", "regions"]
+
+GOLDEN = 0.618034
+"""Steps of this size round a circle never come close to where they were: neighbours get different tints."""
+
+
+def regions(
+    found: PlaneRegions,
+    *,
+    level: float = 0.0,
+    names: tuple[str, str] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """The map of a plane that `theory.regions_in_plane` found: each linear region has a tint of its own.
+
+    A network with one output also has its level line η = `level`, bent where it goes from region to region: for a
+    classifier of two classes, 0 is the border between them. `names` are those of the two coordinates.
+
+    >>> import torch
+    >>> from likely.networks import MLP
+    >>> from likely.theory.linear_regions import regions_in_plane
+    >>> _ = torch.manual_seed(0)
+    >>> net = MLP((8,)).build((2,), 1)
+    >>> regions(regions_in_plane(net, ((-100, 100), (-100, 100)))).get_title(loc="left")
+    '37 linear regions'
+    """
+    if not isinstance(found, PlaneRegions):
+        raise DataError(f"regions draws what theory.regions_in_plane returns; found a {type(found).__name__}.")
+    import matplotlib as mpl
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    (left, right), (bottom, top) = found.window
+    shape = (top - bottom) / (right - left)
+    square = 0.2 < shape < 5
+    ax = axes_of(ax, 5.6, min(1.0 + 4.6 * shape, 8.0) if square else 5.4)
+    tint = mpl.colormaps["Blues"](0.04 + 0.42 * (found.region * GOLDEN % 1.0))
+    border = 0.7 if len(found) < 1000 else 0.25
+    ax.add_collection(
+        PolyCollection(list(found.polygons), facecolors=tint, edgecolors=tint, linewidths=0.3, label="regions")
+    )
+    ax.add_collection(LineCollection(_borders(found), colors="white", linewidths=border, label="borders"))
+    note = ""
+    if found.offsets.shape[1] == 1:
+        pieces = _level_line(found, level)
+        ax.add_collection(LineCollection(pieces, colors=ACCENT, linewidths=1.8, capstyle="round", label="level"))
+        note = f"orange: where the network is {level:g}" if pieces else f"the network is nowhere {level:g} here"
+    ax.set_xlim(left, right)
+    ax.set_ylim(bottom, top)
+    ax.set_aspect("equal" if square else "auto")
+    count = len(found)
+    finding = f"{count:,} linear region{'s' if count > 1 else ''}"
+    first, second = names or (("x₀", "x₁") if len(found.origin) == 2 else ("u", "v"))
+    return finish(ax, title=title or finding, note=note, x=first, y=second, grid=None)
+
+
+def breakpoints(
+    found: LineRegions, *, names: Any = None, label: str = "η", title: str | None = None, ax: Axes | None = None
+) -> Axes:
+    """A network's outputs along the line of `theory.regions_on_line`: straight between dots, bent at each of them.
+
+    With one input the axis shows it; with more, the share of the way from start to stop. `names` are those of outputs.
+
+    >>> import torch
+    >>> from likely.networks import MLP
+    >>> from likely.theory.linear_regions import regions_on_line
+    >>> _ = torch.manual_seed(0)
+    >>> breakpoints(regions_on_line(MLP((8,)).build((1,), 1), -5.0, 5.0)).get_title(loc="left")
+    '9 linear regions with 8 breakpoints'
+    """
+    if not isinstance(found, LineRegions):
+        raise DataError(f"breakpoints draws what theory.regions_on_line returns; found a {type(found).__name__}.")
+    outputs = found.slopes.shape[1]
+    shown = [f"output {k}" for k in range(outputs)] if names is None else [str(name) for name in names]
+    if len(shown) != outputs:
+        raise DataError(f"names must be one for each of the {outputs} outputs; found {len(shown)}.")
+    ax = axes_of(ax, 6.4, 4.0)
+    knots = np.concatenate([[0.0], found.breakpoints, [1.0]])
+    alone = len(found.start) == 1
+    place = found.start[0] + knots * (found.stop[0] - found.start[0]) if alone else knots
+    heights = found(knots)
+    size = 4.0 if len(found) <= 60 else 2.2
+    for k in range(outputs):
+        colour = COLOURS[k % len(COLOURS)] if outputs > 1 else MAIN
+        ax.plot(place, heights[:, k], color=colour, linewidth=1.6, label=shown[k])
+        ax.plot(place[1:-1], heights[1:-1, k], "o", color=colour, markersize=size, markeredgewidth=0, label="bends")
+    for t in place[1:-1]:
+        ax.axvline(t, ymax=0.025, color=MUTED, linewidth=0.8)
+    ax.margins(x=0.02)
+    if outputs > 1:
+        right = int(place.argmax())
+        ends = {name: (float(heights[right, k]), COLOURS[k % len(COLOURS)]) for k, name in enumerate(shown)}
+        side_labels(ax, float(place[right]), ends)
+    count = len(found)
+    bends = f" with {count - 1} breakpoint{'s' if count > 2 else ''}" if count > 1 else ""
+    finding = f"{count:,} linear region{'s' if count > 1 else ''}{bends}"
+    return finish(ax, title=title or finding, x="x" if alone else "share of the way", y=label)
+
+
+def _borders(found: PlaneRegions) -> list[Any]:
+    """Sides of polygons, without those that lie inside a region."""
+    sides: dict[tuple[float, ...], tuple[Any, set[int]]] = {}
+    size = max(high - low for low, high in found.window)
+    for polygon, region in zip(found.polygons, found.region.tolist(), strict=True):
+        for a, b in pairwise([*polygon, polygon[0]]):
+            ends = sorted([tuple((a / size).round(7)), tuple((b / size).round(7))])
+            side = sides.setdefault((*ends[0], *ends[1]), ((a, b), set()))
+            side[1].symmetric_difference_update({region})  # a side seen from one region twice lies inside it
+    return [ends for ends, owners in sides.values() if owners]
+
+
+def _level_line(found: PlaneRegions, level: float) -> list[Any]:
+    """Where η = level inside each polygon: straight pieces between two of its sides."""
+    pieces = []
+    for polygon, slope, offset in zip(found.polygons, found.slopes[:, 0], found.offsets[:, 0], strict=True):
+        heights = polygon @ slope + offset - level
+        if heights.min() >= 0 or heights.max() <= 0:
+            continue
+        ends = [
+            a + (b - a) * (s / (s - t))
+            for (a, s), (b, t) in pairwise([*zip(polygon, heights, strict=True), (polygon[0], heights[0])])
+            if (s > 0) != (t > 0)
+        ]
+        pieces.append(np.array(ends[:2]))
+    return pieces

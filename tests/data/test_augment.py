@@ -1,0 +1,296 @@
+"""Augmentations keep shapes, do nothing without strength, and are what their equations say."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from likely import Classifier, Regressor
+from likely.core.errors import DataError, SpecError
+from likely.core.rows import Ragged
+from likely.core.spec import Spec, registered
+from likely.data.augment import Augment, Compose, Crop, Cutout, Flip, Jitter, Mixup, Rotate, Shift, turned
+from likely.inference import MAP, Ensemble
+from likely.likelihoods import Normal
+from likely.networks import MLP, Linear
+from likely.optim import SGD, Adam
+
+SHAPES = {"images": (6, 3, 8, 10), "signals": (6, 2, 12), "plain signals": (6, 12)}
+STILL = [
+    Flip(0.0),
+    Flip(0.0, "vertical"),
+    Crop(0),
+    Crop(0, "edge"),
+    Crop(0, "reflect"),
+    Shift(0),
+    Rotate(0.0),
+    Jitter(0.0),
+    Cutout(0),
+    Mixup(0.0),
+    Compose(),
+]
+
+
+def some(shape, dtype=torch.float32):
+    return torch.rand(shape, dtype=dtype, generator=torch.Generator().manual_seed(0))
+
+
+def takes(augment, shape):
+    return len(shape) == 4 or augment not in (Rotate(), Rotate(0.0), Flip(0.0, "vertical"))
+
+
+def every():
+    return [cls.example() for name, cls in registered(Augment).items() if name != "Mixup"]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("augment", every(), ids=repr)
+def test_shape_and_dtype_are_kept_and_x_stays_as_it_was(augment, shape, dtype):
+    if not takes(augment, shape):
+        return
+    x = some(shape, dtype)
+    before = x.clone()
+    found = augment(x)
+    assert (found.shape, found.dtype) == (x.shape, dtype)
+    assert torch.equal(x, before)
+    assert not torch.equal(found, x)
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize("augment", STILL, ids=repr)
+def test_without_strength_nothing_changes(augment, shape):
+    if not takes(augment, shape):
+        return
+    x, y = some(shape), torch.arange(6.0)
+    assert torch.equal(augment(x), x)
+    found = augment.batch(x, y, None)
+    assert torch.equal(found[0], x)
+    assert torch.equal(found[1], y)
+    assert found[2] is None
+
+
+@pytest.mark.parametrize("augment", [*every(), Mixup()], ids=repr)
+def test_the_same_seed_gives_the_same_batch(augment):
+    def drawn(seed):
+        torch.manual_seed(seed)
+        return augment.batch(some((6, 1, 8, 8)), torch.arange(6.0), None)[0]
+
+    assert torch.equal(drawn(1), drawn(1))
+    assert not torch.equal(drawn(1), drawn(2))
+
+
+@pytest.mark.parametrize("direction", ["horizontal", "vertical"])
+def test_flips(direction):
+    x, always = some((6, 3, 8, 10)), Flip(1.0, direction)
+    assert torch.equal(always(x), x.flip(3 if direction == "horizontal" else 2))
+    assert torch.equal(always(always(x)), x)
+    found = Flip(0.5, direction)(x.repeat(100, 1, 1, 1))
+    flipped = (found != x.repeat(100, 1, 1, 1)).flatten(1).any(1)
+    assert abs(flipped.float().mean() - 0.5) < 5 * (0.25 / 600) ** 0.5
+
+
+@pytest.mark.parametrize(("fill", "mode"), [("zeros", "constant"), ("edge", "replicate"), ("reflect", "reflect")])
+def test_a_crop_is_a_window_of_the_padded_image(fill, mode):
+    x = some((40, 2, 6, 7))
+    padded = torch.nn.functional.pad(x, (2, 2, 2, 2), mode=mode)
+    found, places = Crop(2, fill)(x), set()
+    for row in range(40):
+        windows = {(i, j): padded[row, :, i : i + 6, j : j + 7] for i in range(5) for j in range(5)}
+        match = [place for place, window in windows.items() if torch.equal(window, found[row])]
+        assert match
+        places.add(match[0])
+    assert len(places) > 12
+
+
+def test_a_shift_is_a_roll_of_every_row():
+    x = some((30, 2, 9))
+    found = Shift(3)(x)
+    rolls = [{k for k in range(-3, 4) if torch.equal(x[i].roll(k, 1), found[i])} for i in range(30)]
+    assert all(len(each) == 1 for each in rolls)
+    assert set.union(*rolls) == set(range(-3, 4))
+
+
+@pytest.mark.parametrize("quarters", [0, 1, 2, 3, -1])
+def test_a_turn_by_right_angles_is_rot90(quarters):
+    x = some((3, 2, 9, 9), torch.float64)
+    found = turned(x, torch.full((3,), 90.0 * quarters))
+    torch.testing.assert_close(found, torch.rot90(x, quarters, (2, 3)), rtol=0, atol=1e-6)
+
+
+def test_a_half_turn_of_an_oblong_image_and_a_turn_back():
+    x = some((2, 1, 8, 12), torch.float64)
+    torch.testing.assert_close(turned(x, torch.full((2,), 180.0)), x.flip(2, 3), rtol=0, atol=1e-6)
+    row, column = torch.meshgrid(torch.arange(32.0) - 15.5, torch.arange(48.0) - 23.5, indexing="ij")
+    smooth = torch.exp(-(row**2 + (column - 4) ** 2) / 30).expand(1, 1, 32, 48)
+    back = turned(turned(smooth, torch.tensor([20.0])), torch.tensor([-20.0]))
+    assert (back - smooth).abs().max() < 0.03  # interpolated twice
+    quarter = torch.exp(-((row + 4) ** 2 + column**2) / 30)  # what was at the right is at the top, and not stretched
+    assert (turned(smooth, torch.tensor([90.0])) - quarter).abs().max() < 1e-3
+
+
+def test_angles_stay_within_their_range():
+    """A bright point at radius 10 to the right; its angle after the turn is that of the turn, to a pixel."""
+    x = torch.zeros(200, 1, 31, 31)
+    x[:, :, 15, 25] = 1
+    found = Rotate(30.0)(x)[:, 0]
+    axis = torch.arange(31.0) - 15
+    up, right = -(found.sum(2) @ axis) / found.sum((1, 2)), (found.sum(1) @ axis) / found.sum((1, 2))
+    angle = torch.rad2deg(torch.atan2(up, right))
+    assert 24 < angle.max() < 31
+    assert -31 < angle.min() < -24
+
+
+def test_a_hole_is_a_square_of_the_size_asked_for():
+    found = Cutout(3)(torch.ones(300, 2, 9, 9)) == 0
+    assert torch.equal(found[:, 0], found[:, 1])
+    heights, widths = found[:, 0].any(2).sum(1), found[:, 0].any(1).sum(1)
+    assert torch.equal(heights * widths, found[:, 0].sum((1, 2)))
+    assert {2, 3} == set(heights.tolist()) == set(widths.tolist())
+    assert bool(found.any(0).all())  # anywhere
+
+
+def test_noise_has_its_standard_deviation():
+    found = Jitter(0.5)(torch.zeros(100, 400))
+    assert abs(float(found.std()) - 0.5) < 5 * 0.5 / (2 * 40_000) ** 0.5
+    ragged = Jitter(0.5)(Ragged.of([[[1.0], [2.0]], [[3.0]]]))
+    assert ragged.values.shape == (3, 1)
+
+
+def test_mixup_gives_two_copies_of_rows_between_rows():
+    x, y = some((50, 3)), torch.arange(50.0)
+    weight = torch.rand(50)
+    mixed, targets, weights = Mixup(1.0).batch(x, y, weight)
+    first, second = targets.long().split(50)
+    assert torch.equal(first, torch.arange(50))
+    share = weights[:50] / weight
+    torch.testing.assert_close(weights[50:], (1 - share) * weight[second])
+    torch.testing.assert_close(mixed[:50], share[:, None] * x[first] + (1 - share[:, None]) * x[second])
+    assert torch.equal(mixed[:50], mixed[50:])
+
+
+def test_mixup_weighs_positions_alike():
+    _, y, weights = Mixup(1.0).batch(some((5, 3)), some((5, 4)), None, (4,))
+    assert y.shape == weights.shape == (10, 4)
+    torch.testing.assert_close(weights[:5] + weights[5:], torch.ones(5, 4))
+
+
+def test_sums_are_one_after_the_other():
+    both = Flip(1.0) + Shift(0) + Crop(0)
+    assert both == Compose((Flip(1.0), Shift(0), Crop(0))) == Spec.from_json(both.to_json())
+    x = some((2, 5))
+    assert torch.equal(both(x), x.flip(1))
+    found = (Flip(1.0) + Mixup(1.0)).batch(x, torch.zeros(2), None)
+    assert len(found[0]) == 4
+
+
+def test_specs_are_replaced_by_a_call_too():
+    assert Flip()(probability=0.1) == Flip(0.1)
+
+
+# --- in training ----------------------------------------------------------------------------------------------------
+def test_mixup_trains_on_the_weighted_sum_of_both_losses():
+    """One step of gradient descent on Σ λ(y₁ − f)²/2 + (1 − λ)(y₂ − f)²/2, written out."""
+
+    class _Fixed(Mixup):
+        def batch(self, x, y, weight, positions=()):
+            torch.manual_seed(3)
+            return super().batch(x, y, weight, positions)
+
+    X, y = some((8, 2)).double().numpy(), np.arange(8.0)
+    training = MAP(SGD(0.1), epochs=1, batch_size=None, augment=_Fixed(1.0))
+    model = Regressor(Normal(1.0), Linear(), inference=training, random_state=0).fit(X, y)
+    rows, targets, weights = (part.double() for part in _Fixed(1.0).batch(*map(torch.tensor, (X, y)), None))
+    design = torch.cat([rows, torch.ones(16, 1)], 1)
+    start = torch.tensor([0.0, 0.0, 3.5])
+    expected = start - 0.1 * design.T @ (weights * (design @ start.double() - targets)) / 8
+    np.testing.assert_allclose([*model.coef_, float(model.intercept_)], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("augment", [Crop(1), Mixup(0.5), torch.sin], ids=["crop", "mixup", "sine"])
+def test_members_of_an_ensemble_are_augmented_like_one_model(augment):
+    X, y = load_digits(n_class=3, return_X_y=True)
+    images = (X[:60] / 16).reshape(-1, 1, 8, 8)
+    training = Ensemble(3, by=MAP(epochs=2, batch_size=20, augment=augment))
+    models = [Classifier(network=MLP((8,)), inference=training, random_state=0).fit(images, y[:60]) for _ in range(2)]
+    assert "history" in models[0].posterior_.info  # one stacked program
+    np.testing.assert_array_equal(*(model.predict_proba(images) for model in models))
+
+
+def test_shifts_raise_accuracy_on_few_digits():
+    """Digits that may stand anywhere: 100 to learn from, two seeds, the difference is many points."""
+    X, y = load_digits(return_X_y=True)
+    images = np.zeros((len(X), 1, 12, 12), dtype=np.float32)
+    for row, place in enumerate(np.random.default_rng(0).integers(5, size=(len(X), 2))):
+        i, j = place
+        images[row, 0, i : i + 8, j : j + 8] = X[row].reshape(8, 8) / 16
+    order = np.random.default_rng(1).permutation(len(X))
+    gains = []
+    for seed in range(2):
+        train, test = order[100 * seed : 100 * (seed + 1)], order[300:]
+        scores = []
+        for augment in (None, Crop(3)):
+            training = MAP(Adam(0.005), epochs=80, batch_size=50, augment=augment)
+            model = Classifier(network=MLP((64,)), inference=training, random_state=seed)
+            scores.append(model.fit(images[train], y[train]).score(images[test], y[test]))
+        gains.append(scores[1] - scores[0])
+    assert min(gains) > 0.05
+
+
+def test_crops_raise_accuracy_on_few_handwritten_digits(shared_data):
+    """MNIST, 200 digits to learn from."""
+    with np.load(shared_data / "mnist.npz", allow_pickle=False) as file:
+        x, y, new, truth = (file[name][:1000] for name in ("x_train", "y_train", "x_test", "y_test"))
+    images, new = ((each / np.float32(255))[:, None] for each in (x, new))
+    scores = []
+    for augment in (None, Crop(2)):
+        training = MAP(Adam(0.003), epochs=80, batch_size=50, augment=augment)
+        model = Classifier(network=MLP((64,)), inference=training, random_state=0).fit(images[:200], y[:200])
+        scores.append(model.score(new, truth))
+    assert scores[1] > scores[0] + 0.02
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Flip(1.5), r"probability must be between 0 and 1"),
+        (lambda: Crop(-1), r"padding must be 0 or more places"),
+        (lambda: Shift(-1), "reach must be 0 or more"),
+        (lambda: Rotate(270.0), "degrees must be between 0 and 180"),
+        (lambda: Cutout(-2), "size must be 0 or more"),
+        (lambda: Mixup(-1.0), "alpha must be 0 or a positive number"),
+        (lambda: Compose((3,)), "parts must be a list of augmentations"),
+        (lambda: Mixup()(torch.ones(2, 2)), "changes targets too"),
+    ],
+)
+def test_bad_arguments_are_named(make, message):
+    with pytest.raises(SpecError, match=message):
+        make()
+
+
+@pytest.mark.parametrize(
+    ("augment", "x", "message"),
+    [
+        (Rotate(), torch.ones(2, 3, 4), r"Rotate\(\) needs images \(n, c, h, w\); X has shape \(2, 3, 4\)"),
+        (Flip(direction="vertical"), torch.ones(2, 3), "needs images"),
+        (Crop(), Ragged.of([[1.0, 2.0], [3.0]]), "or signals .*; X has sequences of any size"),
+        (Crop(4), torch.ones(1, 1, 4, 4), "needs more than 4 places"),
+        (Jitter(), torch.ones(2, 2, dtype=torch.uint8), "needs real numbers; X has torch.uint8"),
+        (Shift(), torch.ones(1, 1, 1, 1, 1), "needs images"),
+    ],
+)
+def test_rows_that_it_cannot_take(augment, x, message):
+    with pytest.raises(DataError, match=message):
+        augment(x)
+
+
+def test_what_moves_pixels_is_refused_where_pixels_have_targets():
+    x = torch.ones(2, 1, 4, 4)
+    with pytest.raises(DataError, match="has a target at each of its positions"):
+        Flip().batch(x, torch.ones(2, 4, 4), None, (4, 4))
+    assert Jitter().batch(x, torch.ones(2, 4, 4), None, (4, 4))[0].shape == x.shape
+    with pytest.raises(DataError, match="needs rows of one shape; X has sequences"):
+        Mixup().batch(Ragged.of([[1.0, 2.0], [3.0]]), torch.ones(2), None)

@@ -1,0 +1,87 @@
+"""The scan is the loop, forwards and backwards, in value and in every derivative."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+import torch
+from torch.autograd import gradcheck, gradgradcheck
+from torch.func import grad, jacrev, vmap
+
+from likely.networks.layers.scan import scan
+
+FILE = sys.modules[scan.__module__]
+
+SHAPES = [(2, 7, 3), (1, 100, 2), (3, 1, 2), (2, 33, 64), (20, 30, 64), (4, 2, 5), (2, 3, 50, 4)]
+
+
+def loop(decay, inputs):
+    """h_t = λ ⊙ h_{t−1} + u_t, as it is written."""
+    h, out = torch.zeros_like(inputs[..., 0, :]), []
+    for u in inputs.unbind(-2):
+        h = decay * h + u
+        out.append(h)
+    return torch.stack(out, -2)
+
+
+def made(shape, dtype=torch.complex128):
+    torch.manual_seed(0)
+    decay = torch.polar(torch.rand(shape[-1]).double() ** 0.1, 6 * torch.rand(shape[-1]).double())
+    return decay.to(dtype).requires_grad_(), torch.randn(shape, dtype=dtype).requires_grad_()
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize(("dtype", "near"), [(torch.complex64, 1e-5), (torch.complex128, 1e-10)])
+def test_the_scan_and_its_gradients_are_those_of_the_loop(shape, reverse, dtype, near):
+    decay, inputs = made(shape, dtype)
+    found = scan(decay, inputs, reverse=reverse)
+    wanted = loop(decay, inputs.flip(-2)).flip(-2) if reverse else loop(decay, inputs)
+    towards = torch.randn_like(found)
+    slopes = [torch.autograd.grad((out * towards).real.sum(), (decay, inputs)) for out in (found, wanted)]
+    for own, other in zip((found, *slopes[0]), (wanted, *slopes[1]), strict=True):
+        assert (own - other).abs().max() <= near * max(1, other.abs().max())
+
+
+def test_chunks_and_one_loop_agree(monkeypatch):
+    decay, inputs = made((2, 50, 3))
+    found = scan(decay, inputs)
+    monkeypatch.setattr(FILE, "WIDE", 0)
+    torch.testing.assert_close(found, scan(decay, inputs), rtol=0, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch's own, at its first jvp
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_derivatives_of_first_and_second_order_and_forwards(dtype):
+    torch.manual_seed(0)
+    decay = (torch.rand(2).double() * (1 if dtype.is_floating_point else 0.6 + 0.8j)).to(dtype).requires_grad_()
+    inputs = torch.randn(2, 5, 2, dtype=dtype).requires_grad_()
+    assert gradcheck(scan, (decay, inputs), check_forward_ad=True)
+    assert gradgradcheck(scan, (decay, inputs))
+
+
+def test_it_runs_under_vmap():
+    torch.manual_seed(0)
+    decays, inputs = torch.rand(4, 3).double(), torch.randn(5, 9, 3).double()
+    together = vmap(scan, in_dims=(0, None))(decays, inputs)
+    torch.testing.assert_close(together, torch.stack([loop(decay, inputs) for decay in decays]))
+    slopes = vmap(grad(lambda d: scan(d, inputs).square().sum()))(decays)
+    apart = torch.stack([grad(lambda d: loop(d, inputs).square().sum())(decay) for decay in decays])
+    torch.testing.assert_close(slopes, apart)
+    each = vmap(jacrev(scan), in_dims=(None, 0))(decays[0], inputs)
+    torch.testing.assert_close(each, torch.stack([jacrev(loop)(decays[0], row) for row in inputs]))
+    rows = vmap(scan)(decays, inputs[:4])
+    torch.testing.assert_close(rows, torch.stack([loop(d, u) for d, u in zip(decays, inputs[:4], strict=True)]))
+
+
+def test_a_step_changes_only_those_after_it():
+    decay, inputs = made((2, 40, 3))
+    slope = torch.autograd.grad(scan(decay, inputs)[:, 17].abs().sum(), inputs)[0]
+    assert bool((slope[:, 18:] == 0).all())
+    assert bool((slope[:, :18] != 0).all())
+
+
+@pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)])
+def test_nothing_gives_nothing(shape):
+    assert scan(torch.ones(3), torch.ones(shape)).shape == shape
