@@ -1,7 +1,7 @@
 """MUTAG: 188 molecules, which of them are mutagenic? Ten-fold cross-validated accuracy of a graph isomorphism network.
 
-The folds are those of DGCNN: 170 molecules to train on and 18 to test, ten times. The number of epochs is fixed, so that
-no test molecule has a say in when training stops. The graph isomorphism network's paper has 89.4 %, with the epoch
+The folds are those of DGCNN: 170 molecules to train on and 18 to test, ten times. The number of epochs is fixed, so
+that no test molecule has a say in when training stops. The graph isomorphism network's paper has 89.4 %, with the epoch
 chosen by the same folds; 87 % is the target.
 """
 
