@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likely import Classifier, priors
-from likely.core.graph import Graph
+from likely.data import Graph
 from likely.inference import MAP
 from likely.networks import GAT, GCN
 from likely.optim import Adam

@@ -324,4 +324,5 @@ def _check_unit(unit: Tensor | None, dtype: torch.dtype) -> None:
 def _placed(data: Dataset, dtype: torch.dtype, device: torch.device) -> Dataset:
     """On the device of the fit; y and weights, which are small, in its dtype."""
     weight = None if data.weight is None else data.weight.to(device, dtype)
-    return Dataset(data.x.to(device), data.y.to(device, dtype), weight, dtype, data.positions)
+    x = data.x.to(device, dtype) if isinstance(data.x, Rows) else data.x.to(device)  # graphs keep what is made of them
+    return Dataset(x, data.y.to(device, dtype), weight, dtype, data.positions)
