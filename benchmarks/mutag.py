@@ -1,9 +1,9 @@
 """MUTAG: 188 molecules, which of them are mutagenic? Ten-fold cross-validated accuracy of a graph isomorphism network.
 
-The folds are those of DGCNN: 170 molecules to train on and 18 to test, ten times; all of it three times, since one pass
-differs from another by a percent or two. The number of epochs is fixed, so no test molecule has a say in when training
-stops; the settings were chosen among about twenty by these folds. The graph isomorphism network's paper has 89.4 %, with the
-best epoch picked by the same folds; 87 % is the target.
+The folds are those of DGCNN: 170 molecules to train on and 18 to test, ten times. The number of epochs is fixed, so
+that no test molecule has a say in when training stops; but the settings were chosen among about twenty by these folds,
+which flatters them. The graph isomorphism network's paper has 89.4 %, with the epoch chosen by the same folds; 87 % is
+the target.
 """
 
 from __future__ import annotations
