@@ -66,17 +66,22 @@ def with_value(array, place, value):
         (np.full((30, 3), "abc"), "X has text where numbers are needed; .* use likely.data.TableModel"),
         (np.full((30, 3), "abc", dtype=object), "X has text where numbers are needed"),
         ([[{}, 1.0, 2.0]] * 30, "X has values that are not numbers"),
-        ([[1.0], [1.0, 2.0]] * 15, "X: .*inhomogeneous"),
         (X.astype("datetime64[D]"), r"X has values of kind datetime64\[D\] where numbers are needed"),
     ],
     ids=[
         "empty", "empty tensor", "no columns", "nan", "inf", "inf tensor", "nan in frame", "one axis",
-        "one axis tensor", "complex", "complex too", "sparse tensor", "text", "words", "dicts", "ragged", "dates",
+        "one axis tensor", "complex", "complex too", "sparse tensor", "text", "words", "dicts", "dates",
     ],
 )  # fmt: skip
 def test_rows(model, y, rows, message):
     with pytest.raises(DataError, match=message):
         clone(model).fit(rows, y)
+
+
+@EACH_MODEL
+def test_rows_of_different_lengths_need_a_network_of_sequences(model, y):
+    with pytest.raises(SpecError, match="cannot take sequences as rows: it takes rows of one shape; for sequences use"):
+        clone(model).fit([[1.0], [1.0, 2.0]] * 15, y)
 
 
 @EACH_MODEL
