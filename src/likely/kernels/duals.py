@@ -25,6 +25,10 @@ TERMS = 80
 """Hermite polynomials that are kept."""
 NODES = 400
 """Points of the Gauss-Hermite rule for their coefficients."""
+ROUNDING = 1e-14
+"""Coefficients that differ by less, relative to the largest, are the same."""
+BLOCK = 1 << 15
+"""Covariances that are looked at together."""
 
 Pair = tuple[Tensor, Tensor]
 
@@ -72,10 +76,15 @@ def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> Pair:
 def _horner(correlation: Tensor, left: Tensor, right: Tensor) -> Tensor:
     """Σⱼ leftⱼ rightⱼ cʲ from the highest power down: one product and one sum of the matrix for each term.
 
-    Where all rows have the same variance, as normalised ones do, each term is one number.
+    Where all rows have the same variance, as normalised ones do, each term is one number. As many rows are taken at a
+    time as fit into a cache, through which they go once for each term.
     """
+    rows = max(1, BLOCK // max(1, correlation.shape[1]))
+    if len(correlation) > rows:
+        parts = zip(correlation.split(rows), left.split(rows), strict=True)
+        return torch.cat([_horner(part, own, right) for part, own in parts])
     total = torch.zeros_like(correlation)
-    alike = bool((left == left[:1]).all()) and bool((right == right[:1]).all())
+    alike = all(bool(((own - own[:1]).abs() <= ROUNDING * own.abs().amax()).all()) for own in (left, right))
     for term in range(TERMS - 1, -1, -1):
         total.mul_(correlation)
         if alike:
