@@ -132,7 +132,7 @@ def table(rows: list[Row]) -> str:
         "| --- | --- | --- | ---: | ---: | ---: | --- |",
     ]
     for row in rows:
-        error, score = (f"{mean:.2f} ± {spread:.2f}" for mean, spread in (row.error, row.log_prob))
+        error, score = (_with_error(number, row.splits) for number in (row.error, row.log_prob))
         known = PUBLISHED.get((row.data, row.method))
         shown = "" if known is None else f"{known[0]} / {known[1]}"
         lines.append(
@@ -140,6 +140,11 @@ def table(rows: list[Row]) -> str:
             f"| {shown} |"
         )
     return "\n".join(lines) + "\n"
+
+
+def _with_error(number: tuple[float, float], splits: int) -> str:
+    mean, spread = number
+    return f"{mean:.2f} ± {spread:.2f}" if splits > 1 else f"{mean:.2f}"
 
 
 def write(row: Row) -> None:

@@ -12,7 +12,7 @@ from torch import nn
 
 from likely.core.errors import DataError, SpecError
 from likely.kernels import NNGP, NTK
-from likely.kernels.duals import dual
+from likely.kernels.duals import dual, own_dual
 from likely.kernels.jacobian import tangent_kernel
 from likely.networks import MLP, Linear
 from likely.networks.layers.activation import activation
@@ -50,8 +50,16 @@ def expected(name, q, p, k):
 @pytest.mark.parametrize("name", ["erf", "tanh", "gelu", "sin", "softplus"])
 def test_duals_of_smooth_activations_are_integrals(name):
     q, p, k = 0.7, 1.3, 0.5
-    found = dual(name, *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
-    np.testing.assert_allclose([each.item() for each in found], expected(name, q, p, k), atol=1e-6)
+    value, slope = dual(name, *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
+    np.testing.assert_allclose([value.item(), slope().item()], expected(name, q, p, k), atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["identity", "relu", "erf", "tanh", "gelu"])
+def test_the_dual_of_a_variable_with_itself_is_the_diagonal(name):
+    q = torch.tensor([0.3, 1.0, 2.5], dtype=torch.float64)
+    whole, own = dual(name, q, q, (q.unsqueeze(-1) * q).sqrt()), own_dual(name, q)
+    torch.testing.assert_close(own[0], whole[0].diagonal(), atol=1e-10, rtol=1e-8)
+    torch.testing.assert_close(own[1](), whole[1]().diagonal(), atol=1e-6, rtol=1e-6)
 
 
 def test_the_dual_of_relu_is_an_integral():
@@ -69,7 +77,7 @@ def test_the_dual_of_relu_is_an_integral():
     value, slope = dual("relu", *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
     assert value.item() == pytest.approx(integral, abs=1e-6)
     orthant = 0.25 + np.arcsin(k / np.sqrt(q * p)) / (2 * np.pi)
-    assert slope.item() == pytest.approx(orthant, abs=1e-12)
+    assert slope().item() == pytest.approx(orthant, abs=1e-12)
 
 
 def test_a_network_without_hidden_layers_is_linear_regression():

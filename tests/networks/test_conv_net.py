@@ -181,7 +181,7 @@ def test_rows_of_other_kinds_are_refused_by_name():
 
 
 def test_absurd_sizes_are_refused_before_memory_is_asked_for():
-    with pytest.raises(SpecError, match=r"has 9,000[\d,]+ weights in convolutions; .* 100,000,000 or fewer"):
+    with pytest.raises(SpecError, match=r"ConvNet.* would have 9,000[\d,]+ weights; .* 100,000,000 or fewer"):
         ConvNet((10**6, 10**6)).build((3, 28, 28), 1)
 
 

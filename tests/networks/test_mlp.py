@@ -212,7 +212,7 @@ def test_a_wrong_argument_is_named(arguments, message):
 
 @pytest.mark.parametrize("residual", RESIDUALS)
 def test_absurd_sizes_are_refused_before_memory_is_asked_for(residual):
-    with pytest.raises(SpecError, match=r"hidden makes 1[\d,]+ weights .* 100,000,000 or fewer"):
+    with pytest.raises(SpecError, match=r"MLP.* would have 1[\d,]+ weights; .* 100,000,000 or fewer"):
         MLP((10**6, 10**6), residual=residual).build((3,), 1)
 
 

@@ -130,7 +130,7 @@ def test_bad_images_are_refused():
         ResNet().build((32, 32, 3), 1)
     with pytest.raises(SpecError, match=r"needs 5 × 5 pixels or more; found rows of shape \(1, 4, 4\)"):
         ResNet(padding="reflect").build((1, 4, 4), 1)
-    with pytest.raises(SpecError, match="weights in convolutions"):
+    with pytest.raises(SpecError, match=r"would have .* weights"):
         ResNet((10**5,)).build((1, 8, 8), 1)
 
 

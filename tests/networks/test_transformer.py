@@ -228,7 +228,7 @@ def test_wrong_shapes_are_refused():
     for shape in ((), (0,), (3, 0)):
         with pytest.raises(SpecError, match="takes rows of"):
             Transformer().build(shape, 2)
-    with pytest.raises(SpecError, match=r"makes 25,[\d,]+ weights; it must keep them at 1,000,000,000 or fewer"):
+    with pytest.raises(SpecError, match=r"would have 25,[\d,]+ weights; it must keep them at 1,000,000,000 or fewer"):
         Transformer(width=2**15, layers=2).build((3, 2), 1)
 
 

@@ -16,14 +16,25 @@ True
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, ClassVar, Self, TypeVar, dataclass_transform
 
 from .errors import SpecError
 from .frozen import FrozenDict, freeze
 from .kinds import check_kinds
 
-__all__ = ["FrozenDict", "Spec", "as_spec", "axes", "registered", "require", "transient"]
+__all__ = [
+    "FrozenDict",
+    "Spec",
+    "as_spec",
+    "axes",
+    "is_among",
+    "is_share",
+    "is_whole",
+    "registered",
+    "require",
+    "transient",
+]
 
 S = TypeVar("S", bound="Spec")
 
@@ -202,6 +213,33 @@ def require(condition: bool, spec: Any, name: str, needs: str) -> None:
     if not condition:
         owner = type(spec).__name__
         raise SpecError(f"{owner}({name}={_short(getattr(spec, name))}): {name} must be {needs}.")
+
+
+def is_whole(value: object, least: int = 1) -> bool:
+    """Whether this is a whole number of `least` or more; True and False are none.
+
+    >>> is_whole(3), is_whole(0), is_whole(2.0), is_whole(True)
+    (True, False, False, False)
+    """
+    return type(value) is int and value >= least
+
+
+def is_share(value: object) -> bool:
+    """Whether this is a share that leaves something: 0 or more, and below 1.
+
+    >>> is_share(0.5), is_share(1)
+    (True, False)
+    """
+    return isinstance(value, int | float) and 0 <= value < 1
+
+
+def is_among(value: object, known: Collection[str]) -> bool:
+    """Whether this is one of the known names.
+
+    >>> is_among("relu", ("relu", "tanh")), is_among(["relu"], ("relu", "tanh"))
+    (True, False)
+    """
+    return isinstance(value, str) and value in known
 
 
 def _chosen(spec: Spec) -> Iterator[tuple[str, Any]]:

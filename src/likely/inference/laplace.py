@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 
 from ..core.errors import ApproximationWarning, SpecError
-from ..core.spec import as_spec, require
+from ..core.spec import as_spec, is_whole, require
 from .automatic import automatic
 from .laplace_blocks import Block
 from .laplace_curvature import full_blocks, independent_blocks, kronecker_blocks, prior_curvature
@@ -69,7 +69,7 @@ class Laplace(Inference):
         require(self.covariance in FORMS, self, "covariance", '"full", "kronecker" or "diagonal"')
         if self.by != "auto":
             object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
-        require(type(self.draws) is int and self.draws > 1, self, "draws", "a whole number, 2 or more")
+        require(is_whole(self.draws, 2), self, "draws", "a whole number, 2 or more")
 
     def fit(self, problem: Problem) -> Posterior:
         """The mode, then the curvature there."""

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..core.errors import ApproximationWarning, ModelFileError
 from ..core.random import isolated
 from ..core.rows import Inputs
-from ..core.spec import as_spec, require
+from ..core.spec import as_spec, is_whole, require
 from .map import MAP
 from .posterior import Posterior, average
 from .problem import Inference, Problem
@@ -87,7 +87,7 @@ class DropoutPosterior(Posterior):
     @classmethod
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         numbers = [learned["info"][name] for name in ("draws", "seed")]
-        if not all(type(number) is int and number >= 0 for number in numbers) or numbers[0] < 1:
+        if not all(is_whole(number, 0) for number in numbers) or numbers[0] < 1:
             raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
         return super().restore(module, learned, tensors)
 

@@ -22,7 +22,7 @@ from ..core.errors import ApproximationWarning, TrainingError
 from ..core.progress import progress
 from ..core.random import spread
 from ..core.rows import Ragged
-from ..core.spec import as_spec, require
+from ..core.spec import as_spec, is_whole, require
 from ..optim import Adam, Optimizer
 from .log_posterior import LogPosterior
 from .pac_bayes_bound import kl_inverse, pac_bayes_bound
@@ -83,8 +83,8 @@ class PACBayes(Inference):
         require(0 < self.delta < 1, self, "delta", "a probability, above 0 and below 1")
         for name in ("steps", "samples", "checks", "draws"):
             value = getattr(self, name)
-            require(type(value) is int and value > 0, self, name, "a positive whole number")
-        whole = self.batch_size is None or (type(self.batch_size) is int and self.batch_size > 0)
+            require(is_whole(value), self, name, "a positive whole number")
+        whole = self.batch_size is None or is_whole(self.batch_size)
         require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
         require(not self.optimizer.needs_closure, self, "optimizer", "one that takes noisy gradients, such as Adam()")
 

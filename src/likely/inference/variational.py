@@ -19,7 +19,7 @@ from ..core.errors import ModelFileError, SpecError, TrainingError
 from ..core.files import check_tensors
 from ..core.progress import progress
 from ..core.random import spread
-from ..core.spec import as_spec, require
+from ..core.spec import as_spec, is_whole, require
 from ..optim import Adam, Cosine, Optimizer
 from .gaussian_family import FullRank, Gaussian, GaussianFamily, LowRank, MeanField
 from .log_posterior import LogPosterior
@@ -303,7 +303,7 @@ class VariationalPosterior(Posterior):
         mean = Posterior.restore(module, learned, tensors)
         info, trainable = learned["info"], learned["trainable"]
         numbers = [info["draws"], info["seed"]]
-        if not all(type(number) is int and number >= 0 for number in numbers) or numbers[0] < 1:
+        if not all(is_whole(number, 0) for number in numbers) or numbers[0] < 1:
             raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
         if not isinstance(trainable, list) or not all(name in mean.parameters for name in trainable):
             raise ModelFileError("The file does not fit its own specs: it names parameters that its network lacks.")

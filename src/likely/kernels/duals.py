@@ -19,7 +19,7 @@ from torch import Tensor
 
 from ..networks.layers.activation import activation
 
-__all__ = ["dual"]
+__all__ = ["dual", "own_dual"]
 
 TERMS = 80
 """Hermite polynomials that are kept."""
@@ -30,47 +30,67 @@ ROUNDING = 1e-14
 BLOCK = 1 << 15
 """Covariances that are looked at together."""
 
-Pair = tuple[Tensor, Tensor]
+Slope = Callable[[], Tensor]
+"""κ̇, made when it is called: not every recursion needs it."""
 
 
-def dual(name: str, q: Tensor, other: Tensor, k: Tensor) -> Pair:
-    """κ and κ̇ of all pairs: variances q (n,) and other (m,), covariances k (n, m).
+def dual(name: str, q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+    """κ of all pairs, and what gives their κ̇: variances q (n,) and other (m,), covariances k (n, m).
 
     >>> one = torch.ones(1, dtype=torch.float64)
     >>> value, slope = dual("relu", one, one, torch.ones(1, 1, dtype=torch.float64))   # E[relu(u)²], P(u > 0)
-    >>> round(value.item(), 6), round(slope.item(), 6)
+    >>> round(value.item(), 6), round(slope().item(), 6)
     (0.5, 0.5)
     """
-    closed: dict[str, Callable[[Tensor, Tensor, Tensor], Pair]] = {"identity": _identity, "relu": _relu, "erf": _erf}
-    return closed[name](q, other, k) if name in closed else _by_series(name, q, other, k)
+    return CLOSED[name](q, other, k) if name in CLOSED else _by_series(name, q, other, k)
 
 
-def _identity(q: Tensor, other: Tensor, k: Tensor) -> Pair:
-    return k, torch.ones_like(k)
+def own_dual(name: str, q: Tensor) -> tuple[Tensor, Slope]:
+    """κ(q, q, q) = E[φ(u)²] of each variance, and what gives κ̇: the diagonal of `dual` alone.
+
+    >>> own_dual("identity", torch.tensor([1.0, 4.0]))[0]
+    tensor([1., 4.])
+    """
+    if name in CLOSED:
+        column = q.unsqueeze(-1)
+        value, slope = CLOSED[name](q, column, column)
+        return value.squeeze(-1), lambda: slope().squeeze(-1)
+    values, slopes = _coefficients(name, q)
+    return values.square().sum(1), lambda: slopes.square().sum(1)
 
 
-def _relu(q: Tensor, other: Tensor, k: Tensor) -> Pair:
+def _identity(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+    return k, lambda: torch.ones_like(k)
+
+
+def _relu(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
     """The arc-cosine kernels of order 1 and 0."""
     scale = _scale(q, other)
     correlation = (k / scale).clamp(-1.0, 1.0)
-    angle = torch.arccos(correlation)
-    value = scale * (torch.sqrt((1 - correlation.square()).clamp_min(0.0)) + (math.pi - angle) * correlation)
-    return value / (2 * math.pi), (math.pi - angle) / (2 * math.pi)
+    beyond = math.pi - torch.arccos(correlation)
+    value = scale * (torch.sqrt((1 - correlation.square()).clamp_min(0.0)) + beyond * correlation)
+    return value / (2 * math.pi), lambda: beyond / (2 * math.pi)
 
 
-def _erf(q: Tensor, other: Tensor, k: Tensor) -> Pair:
+def _erf(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
     """The arc-sine kernel."""
     scale = torch.sqrt((1 + 2 * q).unsqueeze(-1) * (1 + 2 * other))
     ratio = (2 * k / scale).clamp(-1.0, 1.0)
-    slope = 4 / math.pi / torch.sqrt((scale.square() - 4 * k.square()).clamp_min(1e-300))
-    return 2 / math.pi * torch.asin(ratio), slope
+    rest = (scale.square() - 4 * k.square()).clamp_min(1e-300)
+    return 2 / math.pi * torch.asin(ratio), lambda: 4 / math.pi / torch.sqrt(rest)
 
 
-def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> Pair:
+CLOSED: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Slope]]] = {
+    "identity": _identity,
+    "relu": _relu,
+    "erf": _erf,
+}
+
+
+def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
     correlation = (k / _scale(q, other)).clamp(-1.0, 1.0)
-    pairs = zip(_coefficients(name, q), _coefficients(name, other), strict=True)
-    kappa, slope = (_horner(correlation, left, right) for left, right in pairs)
-    return kappa, slope
+    (left, left_slope), (right, right_slope) = _coefficients(name, q), _coefficients(name, other)
+    return _horner(correlation, left, right), lambda: _horner(correlation, left_slope, right_slope)
 
 
 def _horner(correlation: Tensor, left: Tensor, right: Tensor) -> Tensor:
@@ -94,7 +114,7 @@ def _horner(correlation: Tensor, left: Tensor, right: Tensor) -> Tensor:
     return total
 
 
-def _coefficients(name: str, q: Tensor) -> Pair:
+def _coefficients(name: str, q: Tensor) -> tuple[Tensor, Tensor]:
     """aⱼ of φ and of φ′ at each variance: (n, terms). Equal variances, as of normalised inputs, are looked up once."""
     unique, place = torch.unique(q, return_inverse=True)
     z, basis = _rule()
@@ -106,7 +126,7 @@ def _coefficients(name: str, q: Tensor) -> Pair:
 
 
 @cache
-def _rule() -> Pair:
+def _rule() -> tuple[Tensor, Tensor]:
     """The points z of a Gauss-Hermite rule, and weight · hⱼ(z) with hⱼ orthonormal under the standard normal."""
     z, weight = roots_hermitenorm(NODES)
     weight = weight / weight.sum()

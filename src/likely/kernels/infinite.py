@@ -10,12 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ..core.errors import SpecError
 from ..networks import Network
-from .duals import dual
+from .duals import dual, own_dual
 
 __all__ = ["Recursion", "dense_layers"]
 
@@ -36,9 +35,9 @@ def dense_layers(owner: Any, network: Network) -> tuple[int, str]:
 class Recursion:
     """K and Θ after all layers, for rows x and other rows.
 
+    >>> import torch
     >>> rows = torch.tensor([[1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    >>> covariance, tangent = Recursion(1, "relu", 2.0, 0.0)(rows, None)
-    >>> covariance.diagonal()
+    >>> Recursion(1, "relu", 2.0, 0.0).covariance(rows).diagonal()
     tensor([1., 1.], dtype=torch.float64)
     """
 
@@ -46,45 +45,46 @@ class Recursion:
         self.depth, self.activation = depth, activation
         self.weight_variance, self.bias_variance = weight_variance, bias_variance
 
-    def __call__(self, x: Tensor, other: Tensor | None) -> tuple[Tensor, Tensor]:
+    def covariance(self, x: Tensor, other: Tensor | None = None) -> Tensor:
+        """K of all pairs; κ̇ is never computed."""
+        return self._layers(x, other, tangent=False)
+
+    def tangent(self, x: Tensor, other: Tensor | None = None) -> Tensor:
+        """Θ of all pairs."""
+        return self._layers(x, other, tangent=True)
+
+    def diagonal(self, x: Tensor, *, tangent: bool) -> Tensor:
+        """K or Θ of each row with itself."""
+        q = self._affine(x.reshape(len(x), -1).square().mean(1))
+        total = q
+        for _ in range(self.depth):
+            kappa, slope = own_dual(self.activation, q)
+            q = self._affine(kappa)
+            total = q + self.weight_variance * total * slope() if tangent else q
+        return total
+
+    def _layers(self, x: Tensor, other: Tensor | None, *, tangent: bool) -> Tensor:
         rows = x.reshape(len(x), -1)
         columns = rows if other is None else other.reshape(len(other), -1)
         width = rows.shape[1]
         q = self._affine(rows.square().sum(1) / width)
         p = q if other is None else self._affine(columns.square().sum(1) / width)
         covariance = self._affine(rows @ columns.T / width)
-        tangent = covariance
+        total = covariance
         for _ in range(self.depth):
             kappa, slope = dual(self.activation, q, p, covariance)
             covariance = self._affine(kappa)
-            tangent = covariance + self.weight_variance * tangent * slope
+            total = covariance + self.weight_variance * total * slope() if tangent else covariance
             q, p = self._variance(q), (p if other is None else self._variance(p))
             p = q if other is None else p
         if other is None:
-            covariance, tangent = (0.5 * (each + each.T) for each in (covariance, tangent))
-            for each, own in zip((covariance, tangent), self.diagonal(x), strict=True):
-                each.diagonal().copy_(own)  # where the angle is 0 and arccos would lose half of the digits
-        return covariance, tangent
-
-    def diagonal(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """K and Θ of each row with itself."""
-        q = self._affine(x.reshape(len(x), -1).square().mean(1))
-        tangent = q
-        for _ in range(self.depth):
-            kappa, slope = self._own(q)
-            q = self._affine(kappa)
-            tangent = q + self.weight_variance * tangent * slope
-        return q, tangent
+            total = 0.5 * (total + total.T)
+            # where the angle is 0, arccos would lose half of the digits
+            total.diagonal().copy_(self.diagonal(x, tangent=tangent))
+        return total
 
     def _variance(self, q: Tensor) -> Tensor:
-        return self._affine(self._own(q)[0])
-
-    def _own(self, q: Tensor) -> tuple[Tensor, Tensor]:
-        """κ and κ̇ of a variable with itself; one row at a time would be exact too, but equal values are one."""
-        unique, place = torch.unique(q, return_inverse=True)
-        pairs = [dual(self.activation, each, each, each.unsqueeze(0)) for each in unique.split(1)]
-        kappa, slope = (torch.cat([pair[side].reshape(1) for pair in pairs]) for side in (0, 1))
-        return kappa[place], slope[place]
+        return self._affine(own_dual(self.activation, q)[0])
 
     def _affine(self, value: Tensor) -> Tensor:
         return self.bias_variance + self.weight_variance * value

@@ -81,7 +81,7 @@ class NNGP(_OfNetwork):
     draws: int = 100
 
     def build(self, x: Tensor) -> KernelModule:
-        return _Limit(self, 0) if self.width == "infinite" else _Average(self, x)
+        return _Limit(self, tangent=False) if self.width == "infinite" else _Average(self, x)
 
 
 class NTK(_OfNetwork):
@@ -97,21 +97,21 @@ class NTK(_OfNetwork):
     """
 
     def build(self, x: Tensor) -> KernelModule:
-        return _Limit(self, 1) if self.width == "infinite" else _Tangent(self, x)
+        return _Limit(self, tangent=True) if self.width == "infinite" else _Tangent(self, x)
 
 
 class _Limit(KernelModule):
-    """K (0) or Θ (1) of the recursion."""
+    """K or Θ of the recursion."""
 
-    def __init__(self, kernel: _OfNetwork, which: int) -> None:
+    def __init__(self, kernel: _OfNetwork, *, tangent: bool) -> None:
         super().__init__()
-        self.kernel, self.which, self.recursion = kernel, which, kernel.recursion()
+        self.kernel, self.tangent, self.recursion = kernel, tangent, kernel.recursion()
 
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
-        return self.recursion(x, other)[self.which]
+        return self.recursion.tangent(x, other) if self.tangent else self.recursion.covariance(x, other)
 
     def diagonal(self, x: Tensor) -> Tensor:
-        return self.recursion.diagonal(x)[self.which]
+        return self.recursion.diagonal(x, tangent=self.tangent)
 
     def spec(self) -> Kernel:
         return self.kernel

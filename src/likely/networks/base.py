@@ -13,7 +13,9 @@ from ..core.errors import SpecError
 from ..core.rows import Inputs
 from ..core.spec import Spec, as_spec
 
-__all__ = ["Network", "as_network"]
+__all__ = ["Network", "as_network", "refuse_absurd"]
+
+MOST_WEIGHTS = 10**8
 
 
 class Network(Spec, axis="network"):
@@ -30,6 +32,17 @@ class Network(Spec, axis="network"):
     def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
         """X that the example can be fitted on: rows of three numbers."""
         return torch.randn(rows, 3, generator=generator).numpy()
+
+
+def refuse_absurd(network: Network, weights: int, most: int = MOST_WEIGHTS) -> None:
+    """A slip of the keyboard should not fill the memory.
+
+    >>> refuse_absurd(Network(), 10**9)
+    Traceback (most recent call last):
+    likely.core.errors.SpecError: Network() would have 1,000,000,000 weights; it must keep them at 100,000,000 or fewer.
+    """
+    if weights > most:
+        raise SpecError(f"{network!r} would have {weights:,} weights; it must keep them at {most:,} or fewer.")
 
 
 class _Module(Network):

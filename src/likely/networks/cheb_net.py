@@ -9,7 +9,7 @@ from typing import Self
 
 from torch import nn
 
-from ..core.spec import require
+from ..core.spec import is_whole, require
 from .graph_network import _GraphNetwork
 from .layers.graph_layers import ChebyshevConvolution
 
@@ -36,7 +36,7 @@ class ChebNet(_GraphNetwork):
 
     def validate(self) -> None:
         super().validate()
-        require(type(self.order) is int and self.order >= 0, self, "order", "a whole number, 0 or more")
+        require(is_whole(self.order, 0), self, "order", "a whole number, 0 or more")
 
     def _layer(self, width: int, units: int, edge_features: int, dropout: float) -> nn.Module:
         return ChebyshevConvolution(width, units, self.order, dropout)

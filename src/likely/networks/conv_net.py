@@ -15,13 +15,13 @@ from torch import nn
 
 from ..core.errors import DataError, SpecError
 from ..core.rows import Inputs, Rows
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_among, is_share, is_whole, require
+from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS, activation
 from .layers.conv import PADDINGS, ChannelNorm, Conv, image_shape, shape_after
 from .layers.init import INITS, initialise
 from .layers.resample import DOWNSAMPLES, Downsample, PositionMean
-from .mlp import MLP, MOST_WEIGHTS
+from .mlp import MLP
 
 __all__ = ["ConvNet"]
 
@@ -69,11 +69,11 @@ class ConvNet(Network):
 
     def validate(self) -> None:
         require_choices(self)
-        require(_positive(self.stride), self, "stride", "a whole number, 1 or more")
-        require(_positive(self.dilation), self, "dilation", "a whole number, 1 or more")
+        require(is_whole(self.stride), self, "stride", "a whole number, 1 or more")
+        require(is_whole(self.dilation), self, "dilation", "a whole number, 1 or more")
         down = self.downsample is None or self.downsample in DOWNSAMPLES
         require(down, self, "downsample", f"None or one of {', '.join(DOWNSAMPLES)}")
-        whole = isinstance(self.hidden, tuple) and all(_positive(units) for units in self.hidden)
+        whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (128,)")
         require(self.pool in ("flatten", "mean"), self, "pool", "flatten or mean")
 
@@ -84,7 +84,7 @@ class ConvNet(Network):
         shape = image_shape(in_shape, "ConvNet")
         with torch.device("meta"):
             draft = self._features(shape)
-        refuse_absurd(self, draft)
+        refuse_absurd(self, weights_of(draft))
         left = shape_after(draft, shape, repr(self))
         width = left[0] if self.pool == "mean" else math.prod(left)
         head = MLP(self.hidden, self.activation, self.init, self.dropout, self.norm)
@@ -136,14 +136,13 @@ def tiny_images(rows: int, generator: torch.Generator) -> Any:
 
 def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS) -> None:
     """Check what all networks of convolutions let a person choose."""
-    whole = isinstance(spec.channels, tuple) and spec.channels and all(_positive(c) for c in spec.channels)
+    whole = isinstance(spec.channels, tuple) and spec.channels and all(is_whole(c) for c in spec.channels)
     require(bool(whole), spec, "channels", "a tuple of positive whole numbers, such as (32, 64)")
-    require(_positive(spec.kernel), spec, "kernel", "a whole number, 1 or more")
+    require(is_whole(spec.kernel), spec, "kernel", "a whole number, 1 or more")
     require(spec.padding in paddings, spec, "padding", f"one of {', '.join(paddings)}")
-    require(_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
-    require(_among(spec.init, INITS), spec, "init", f"one of {', '.join(INITS)}")
-    share = isinstance(spec.dropout, int | float) and 0 <= spec.dropout < 1
-    require(share, spec, "dropout", "a probability, 0 or more and below 1")
+    require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
+    require(is_among(spec.init, INITS), spec, "init", f"one of {', '.join(INITS)}")
+    require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
     norms = spec.norm is None or spec.norm in CHANNEL_NORMS
     require(norms, spec, "norm", f"None or one of {', '.join(CHANNEL_NORMS)}")
 
@@ -169,16 +168,6 @@ def _refusal(network: Network, shape: tuple[int, ...]) -> str:
     return ""
 
 
-def refuse_absurd(network: Network, draft: nn.Module) -> None:
-    """A slip of the keyboard should not fill the memory."""
-    weights = sum(parameter.numel() for parameter in draft.parameters())
-    if weights > MOST_WEIGHTS:
-        raise SpecError(f"{network!r} has {weights:,} weights in convolutions; it must have {MOST_WEIGHTS:,} or fewer.")
-
-
-def _positive(value: object) -> bool:
-    return type(value) is int and value > 0
-
-
-def _among(value: object, known: object) -> bool:
-    return isinstance(value, str) and value in known  # type: ignore[operator]
+def weights_of(draft: nn.Module) -> int:
+    """Numbers that a module would learn."""
+    return sum(parameter.numel() for parameter in draft.parameters())

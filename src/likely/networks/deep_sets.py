@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from ..core.errors import SpecError
 from ..core.rows import Inputs
-from ..core.spec import require
-from .base import Network
-from .graph_network import refuse_absurd
+from ..core.spec import is_share, is_whole, require
+from .base import Network, refuse_absurd
+from .graph_network import drafted
 from .layers.activation import ACTIVATIONS, activation
 from .layers.sets import POOLS, EquivariantLinear
 from .layers.steps import at_each, pooled, step_features, steps_of
@@ -86,13 +86,12 @@ class DeepSets(Network):
     def validate(self) -> None:
         for name in ("hidden", "after"):
             sizes = getattr(self, name)
-            whole = isinstance(sizes, tuple) and all(type(units) is int and units > 0 for units in sizes)
+            whole = isinstance(sizes, tuple) and all(is_whole(units) for units in sizes)
             require(whole, self, name, "a tuple of positive whole numbers, such as (64, 64)")
         require(self.pool in POOLS, self, "pool", f"one of {', '.join(POOLS)}")
         require(self.output in ("set", "each"), self, "output", "set or each")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
-        share = isinstance(self.dropout, int | float) and 0 <= self.dropout < 1
-        require(share, self, "dropout", "a probability, 0 or more and below 1")
+        require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         if len(in_shape) not in (1, 2) or min(in_shape) < 1 or out_features < 1:
@@ -101,7 +100,7 @@ class DeepSets(Network):
                 f"{in_shape}, and {out_features} outputs."
             )
         make = self._of_elements if self.output == "each" else self._of_sets
-        refuse_absurd("DeepSets", lambda: make(in_shape, out_features))
+        refuse_absurd(self, drafted(lambda: make(in_shape, out_features)))
         return make(in_shape, out_features)
 
     def _of_sets(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:

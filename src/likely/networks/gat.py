@@ -9,8 +9,8 @@ from typing import Literal, Self
 
 from torch import nn
 
-from ..core.spec import require
-from .graph_network import _GraphNetwork, _is_share
+from ..core.spec import is_share, is_whole, require
+from .graph_network import _GraphNetwork
 from .layers.graph_layers import GraphAttention
 
 __all__ = ["GAT"]
@@ -46,14 +46,12 @@ class GAT(_GraphNetwork):
         super().validate()
         for name in ("heads", "layers", "out_heads"):
             value = getattr(self, name)
-            require(type(value) is int and value > 0, self, name, "a positive whole number")
-        share = self.attention_dropout is None or _is_share(self.attention_dropout)
+            require(is_whole(value), self, name, "a positive whole number")
+        share = self.attention_dropout is None or is_share(self.attention_dropout)
         require(share, self, "attention_dropout", "None (as dropout) or a probability, 0 or more and below 1")
 
     def _validate_hidden(self) -> None:
-        require(
-            type(self.hidden) is int and self.hidden > 0, self, "hidden", "a positive whole number: units of a head"
-        )
+        require(is_whole(self.hidden), self, "hidden", "a positive whole number: units of a head")
 
     def _widths(self) -> tuple[int, ...]:
         return (self.heads * self.hidden,) * (self.layers - 1 if self.level == "node" else self.layers)

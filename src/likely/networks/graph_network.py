@@ -15,16 +15,16 @@ from torch import Tensor, nn
 from ..core.errors import SpecError
 from ..core.graph import Graph, Graphs
 from ..core.rows import Inputs
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_share, is_whole, require
+from .base import Network, refuse_absurd
+from .conv_net import weights_of
 from .layers.activation import ACTIVATIONS, activation
 from .layers.graph import AGGREGATES, Aggregate, graphs_of, readout
 from .layers.graph_layers import NodeLinear
 from .layers.init import lecun
 from .layers.norm import norm
-from .mlp import MOST_WEIGHTS
 
-__all__ = ["GraphBlock", "GraphNetwork", "refuse_absurd"]
+__all__ = ["GraphBlock", "GraphNetwork", "drafted"]
 
 
 class GraphBlock(nn.Module):
@@ -95,14 +95,14 @@ class _GraphNetwork(Network):
         require(self.level in ("node", "graph"), self, "level", "node or graph")
         require(self.readout in AGGREGATES, self, "readout", f"one of {', '.join(AGGREGATES)}")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
-        require(_is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
-        share = self.input_dropout is None or _is_share(self.input_dropout)
+        require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        share = self.input_dropout is None or is_share(self.input_dropout)
         require(share, self, "input_dropout", "None (as dropout) or a probability, 0 or more and below 1")
         require(self.norm in (None, "batch", "layer"), self, "norm", "None, batch or layer")
         require(self.residual in (None, "add", "dense"), self, "residual", "None, add or dense")
 
     def _validate_hidden(self) -> None:
-        whole = isinstance(self.hidden, tuple) and all(type(units) is int and units > 0 for units in self.hidden)
+        whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (16,)")
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
@@ -112,7 +112,7 @@ class _GraphNetwork(Network):
                 f"{name} takes graphs, or rows of numbers as nodes without edges: in_shape (node features,) or "
                 f"(node features, edge features); found {in_shape}, and {out_features} outputs."
             )
-        refuse_absurd(name, lambda: self._network(in_shape, out_features))
+        refuse_absurd(self, drafted(lambda: self._network(in_shape, out_features)))
         return self._network(in_shape, out_features)
 
     def _network(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
@@ -145,18 +145,11 @@ class _GraphNetwork(Network):
         return self._layer(width, units, edge_features, dropout)
 
 
-def refuse_absurd(name: str, make: Callable[[], nn.Module]) -> None:
-    """Count the weights without memory for them: a slip of the keyboard should not fill it.
+def drafted(make: Callable[[], nn.Module]) -> int:
+    """How many weights a module would have, counted without memory for them.
 
-    >>> refuse_absurd("Wide", lambda: nn.Linear(10**6, 10**6))
-    Traceback (most recent call last):
-    likely.core.errors.SpecError: Wide would have 1,000,001,000,000 weights; it must keep them at 100,000,000 or fewer.
+    >>> drafted(lambda: nn.Linear(10**6, 10**6))
+    1000001000000
     """
     with torch.device("meta"):
-        weights = sum(parameter.numel() for parameter in make().parameters())
-    if weights > MOST_WEIGHTS:
-        raise SpecError(f"{name} would have {weights:,} weights; it must keep them at {MOST_WEIGHTS:,} or fewer.")
-
-
-def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and 0 <= value < 1
+        return weights_of(make())

@@ -17,13 +17,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..core.rows import Inputs
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_whole, require
+from .base import Network, refuse_absurd
 from .layers.init import lecun
 from .layers.recurrent import reversed_steps
 from .layers.scan import scan
 from .layers.steps import Embedding, at_each, check_tokens, pooled, step_features, steps_of
-from .recurrent_base import Output, check_sequence_shape, check_sequence_spec, check_size, ragged_example, readout
+from .recurrent_base import Output, check_sequence_shape, check_sequence_spec, ragged_example, readout
 
 __all__ = ["LRU", "LRUBlock", "LRULayer", "LRUStack"]
 
@@ -64,8 +64,8 @@ class LRU(Network):
         return ragged_example(rows, generator)
 
     def validate(self) -> None:
-        require(type(self.width) is int and self.width > 0, self, "width", "a positive whole number")
-        pairs = type(self.state) is int and self.state > 0 and self.state % 2 == 0
+        require(is_whole(self.width), self, "width", "a positive whole number")
+        pairs = is_whole(self.state) and self.state % 2 == 0
         require(pairs, self, "state", "a positive even number")
         check_sequence_spec(self)
         ring = isinstance(self.radius, tuple) and len(self.radius) == 2 and 0 < self.radius[0] < self.radius[1] < 1
@@ -79,9 +79,7 @@ class LRU(Network):
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         check_sequence_shape(self, in_shape, out_features)
         inputs = self.tokens or step_features(in_shape)
-        check_size(
-            self, "width", self.width * (inputs + out_features + self.layers * (2 * self.state + self.width + 8))
-        )
+        refuse_absurd(self, self.width * (inputs + out_features + self.layers * (2 * self.state + self.width + 8)))
         enter = nn.Linear(inputs, self.width) if self.tokens is None else Embedding(self.tokens, self.width)
         blocks = [LRUBlock(self.width, self.state, self.radius, self.angle, self.dropout) for _ in range(self.layers)]
         return LRUStack(enter, blocks, readout(self.width, out_features), self.output)

@@ -10,8 +10,8 @@ from typing import Literal, Self
 from torch import nn
 
 from ..core.errors import SpecError
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_among, is_share, is_whole, require
+from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS, activation
 from .layers.init import INITS, initialise, lecun
 from .layers.norm import NORMS, ReferenceBatch, WeightNorm, norm
@@ -20,7 +20,6 @@ from .layers.residual import Concatenate, Residual, ZeroResidual
 __all__ = ["MLP"]
 
 RESIDUALS = ("add", "zero", "dense", "preactivation")
-MOST_WEIGHTS = 10**8
 REFERENCE_ROWS = 64
 
 
@@ -55,21 +54,20 @@ class MLP(Network):
         return cls(hidden=(4,), activation="tanh")
 
     def validate(self) -> None:
-        whole = isinstance(self.hidden, tuple) and all(type(units) is int and units > 0 for units in self.hidden)
+        whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (64, 64)")
-        require(_among(self.activation, ACTIVATIONS), self, "activation", f"one of {', '.join(ACTIVATIONS)}")
-        require(_among(self.init, INITS), self, "init", f"one of {', '.join(INITS)}")
-        share = isinstance(self.dropout, int | float) and 0 <= self.dropout < 1
-        require(share, self, "dropout", "a probability, 0 or more and below 1")
-        require(self.norm is None or _among(self.norm, NORMS), self, "norm", f"None or one of {', '.join(NORMS)}")
-        skips = self.residual is None or _among(self.residual, RESIDUALS)
+        require(is_among(self.activation, ACTIVATIONS), self, "activation", f"one of {', '.join(ACTIVATIONS)}")
+        require(is_among(self.init, INITS), self, "init", f"one of {', '.join(INITS)}")
+        require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        require(self.norm is None or is_among(self.norm, NORMS), self, "norm", f"None or one of {', '.join(NORMS)}")
+        skips = self.residual is None or is_among(self.residual, RESIDUALS)
         require(skips, self, "residual", f"None or one of {', '.join(RESIDUALS)}")
         require(isinstance(self.bias, bool), self, "bias", "True or False")
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         if not in_shape or in_shape[-1] < 1 or out_features < 1:
             raise SpecError(f"MLP needs one input and one output or more; found {in_shape} and {out_features}.")
-        self._refuse_absurd(in_shape[-1], out_features)
+        refuse_absurd(self, self._weights(in_shape[-1], out_features))
         layers: list[nn.Module] = []
         width = in_shape[-1]
         for units in self.hidden:
@@ -122,19 +120,9 @@ class MLP(Network):
     def _norm(self, units: int) -> list[nn.Module]:
         return [] if self.norm in (None, "weight") else [norm(self.norm, units, REFERENCE_ROWS)]
 
-    def _refuse_absurd(self, inputs: int, outputs: int) -> None:
-        """A slip of the keyboard should not fill the memory."""
-        weights, width = 0, inputs
+    def _weights(self, inputs: int, outputs: int) -> int:
+        total, width = 0, inputs
         for units in self.hidden:
-            weights += width * units
+            total += width * units
             width = width + units if self.residual == "dense" else units
-        weights += width * outputs
-        if weights > MOST_WEIGHTS:
-            raise SpecError(
-                f"MLP(hidden={self.hidden}): hidden makes {weights:,} weights with {inputs} inputs and {outputs} "
-                f"outputs; it must keep them at {MOST_WEIGHTS:,} or fewer."
-            )
-
-
-def _among(value: object, known: object) -> bool:
-    return isinstance(value, str) and value in known  # type: ignore[operator]
+        return total + width * outputs

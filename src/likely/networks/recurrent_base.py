@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from ..core.errors import SpecError
 from ..core.rows import Inputs
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_share, is_whole, require
+from .base import Network, refuse_absurd
 from .layers.init import lecun
 from .layers.recurrent import RecurrentLayer
 from .layers.steps import Embedding, at_each, check_tokens, pooled, step_features, steps_of
@@ -26,13 +26,11 @@ __all__ = [
     "StackedLayers",
     "check_sequence_shape",
     "check_sequence_spec",
-    "check_size",
     "ragged_example",
     "readout",
 ]
 
 OUTPUTS = ("last", "mean", "each")
-MOST_WEIGHTS = 10**8
 
 Output = Literal["last", "mean", "each"]
 
@@ -56,7 +54,7 @@ class _RecurrentNetwork(Network):
         return ragged_example(rows, generator)
 
     def validate(self) -> None:
-        require(_whole(self.hidden), self, "hidden", "a positive whole number")
+        require(is_whole(self.hidden), self, "hidden", "a positive whole number")
         check_sequence_spec(self)
         require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
 
@@ -69,7 +67,7 @@ class _RecurrentNetwork(Network):
         width = self.hidden if self.tokens is not None else step_features(in_shape)
         given = self.hidden * (2 if self.bidirectional else 1)
         most = (self.tokens or 0) * self.hidden + 4 * given * (width + given) * self.layers + given * out_features
-        check_size(self, "hidden", most)
+        refuse_absurd(self, most)
         embedding = None if self.tokens is None else Embedding(self.tokens, self.hidden)
         layers = [self._layer(given if number else width) for number in range(self.layers)]
         return StackedLayers(embedding, layers, readout(given, out_features), self.output, self.dropout)
@@ -129,11 +127,10 @@ def readout(in_features: int, out_features: int) -> nn.Linear:
 
 def check_sequence_spec(spec: Any) -> None:
     """What networks over sequences ask of the arguments they have in common."""
-    require(_whole(spec.layers), spec, "layers", "a positive whole number")
+    require(is_whole(spec.layers), spec, "layers", "a positive whole number")
     require(spec.output in OUTPUTS, spec, "output", f"one of {', '.join(OUTPUTS)}")
-    share = isinstance(spec.dropout, int | float) and 0 <= spec.dropout < 1
-    require(share, spec, "dropout", "a probability, 0 or more and below 1")
-    known = spec.tokens is None or _whole(spec.tokens)
+    require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
+    known = spec.tokens is None or is_whole(spec.tokens)
     require(known, spec, "tokens", "how many different tokens there are, or None where steps are numbers")
 
 
@@ -149,16 +146,7 @@ def check_sequence_shape(spec: Any, in_shape: tuple[int, ...], out_features: int
         )
 
 
-def check_size(spec: Any, field: str, weights: int) -> None:
-    """A slip of the keyboard should not fill the memory."""
-    require(weights <= MOST_WEIGHTS, spec, field, f"such that there are {MOST_WEIGHTS:,} weights or fewer")
-
-
 def ragged_example(rows: int, generator: torch.Generator) -> list[np.ndarray]:
     """Sequences of one to four steps with two features."""
     lengths = torch.randint(1, 5, (rows,), generator=generator).tolist()
     return [torch.randn(length, 2, generator=generator).numpy() for length in lengths]
-
-
-def _whole(value: object) -> bool:
-    return type(value) is int and value > 0

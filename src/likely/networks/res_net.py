@@ -14,9 +14,9 @@ import torch
 from torch import Tensor, nn
 
 from ..core.rows import Inputs
-from ..core.spec import require
-from .base import Network
-from .conv_net import assembled, check_images, refuse_absurd, require_choices, started, tiny_images
+from ..core.spec import is_whole, require
+from .base import Network, refuse_absurd
+from .conv_net import assembled, check_images, require_choices, started, tiny_images, weights_of
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
 from .layers.resample import PositionMean
@@ -89,7 +89,7 @@ class ResNet(Network):
 
     def validate(self) -> None:
         require_choices(self, ("zero", "circular", "reflect"))
-        require(type(self.blocks) is int and self.blocks > 0, self, "blocks", "a whole number, 1 or more")
+        require(is_whole(self.blocks), self, "blocks", "a whole number, 1 or more")
         require(isinstance(self.preactivation, bool), self, "preactivation", "True or False")
 
     def check(self, x: Inputs) -> None:
@@ -99,7 +99,7 @@ class ResNet(Network):
         shape = image_shape(in_shape, "ResNet")
         with torch.device("meta"):
             draft = self._features(shape)
-        refuse_absurd(self, draft)
+        refuse_absurd(self, weights_of(draft))
         shape_after(draft, shape, repr(self))
         head = MLP(()).build((self.channels[-1],), out_features)
         return assembled(in_shape, features=self._features(shape), pool=PositionMean(), head=head)

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
 from ..core.rows import Inputs, Rows
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_among, is_share, is_whole, require
+from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS
 from .layers.attention import SCORES, divisors
 from .layers.encoder import Encoder
@@ -75,7 +75,7 @@ class Transformer(Network):
         check_encoder(self)
         for name in ("tokens", "longest"):
             value = getattr(self, name)
-            require(value is None or _positive(value), self, name, "None or a positive whole number")
+            require(value is None or is_whole(value), self, name, "None or a positive whole number")
         require(self.score in SCORES, self, "score", f"one of {', '.join(SCORES)}")
         joined = self.positions in ("learned", "sinusoidal")
         require(self.join == "add" or joined, self, "join", '"add" unless positions are learned or sinusoidal')
@@ -89,7 +89,8 @@ class Transformer(Network):
         self._refuse_shape(in_shape, out_features)
         longest = self.longest or in_shape[0]
         inputs = self.tokens or step_features(in_shape)
-        refuse_absurd(self, inputs + longest * (self.positions == "learned") + out_features)
+        vectors = inputs + longest * (self.positions == "learned") + out_features
+        refuse_absurd(self, encoder_weights(self, vectors), MOST_WEIGHTS)
         encoder = Encoder(
             self.width,
             self.heads,
@@ -171,23 +172,15 @@ def affine(inputs: int, outputs: int) -> nn.Linear:
 def check_encoder(spec: Any) -> None:
     """The fields that every transformer has."""
     for name in ("width", "heads", "layers"):
-        require(_positive(getattr(spec, name)), spec, name, "a positive whole number")
+        require(is_whole(getattr(spec, name)), spec, name, "a positive whole number")
     fits = spec.width % spec.heads == 0
     require(fits, spec, "heads", f"a number that divides width={spec.width}: {divisors(spec.width)}")
-    require(spec.hidden is None or _positive(spec.hidden), spec, "hidden", "None or a positive whole number")
-    share = isinstance(spec.dropout, int | float) and 0 <= spec.dropout < 1
-    require(share, spec, "dropout", "a probability, 0 or more and below 1")
-    known = isinstance(spec.activation, str) and spec.activation in ACTIVATIONS
-    require(known, spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
+    require(spec.hidden is None or is_whole(spec.hidden), spec, "hidden", "None or a positive whole number")
+    require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
+    require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
 
 
-def refuse_absurd(spec: Any, vectors: int) -> None:
-    """A slip of the keyboard should not fill the memory."""
+def encoder_weights(spec: Any, vectors: int) -> int:
+    """Numbers that the blocks learn, and this many vectors beside them."""
     width, hidden = spec.width, spec.hidden or 4 * spec.width
-    weights = spec.layers * (4 * width**2 + 2 * width * hidden) + vectors * width
-    if weights > MOST_WEIGHTS:
-        raise SpecError(f"{spec!r} makes {weights:,} weights; it must keep them at {MOST_WEIGHTS:,} or fewer.")
-
-
-def _positive(value: object) -> bool:
-    return type(value) is int and value > 0
+    return spec.layers * (4 * width**2 + 2 * width * hidden) + vectors * width

@@ -16,8 +16,8 @@ from torch.nn import functional
 
 from ..core.rows import Inputs
 from ..core.spec import require
-from .base import Network
-from .conv_net import assembled, check_images, refuse_absurd, require_choices, started, tiny_images
+from .base import Network, refuse_absurd
+from .conv_net import assembled, check_images, require_choices, started, tiny_images, weights_of
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
 from .layers.resample import UPSAMPLES, PositionMean, TransposedConv, Unpool, Upsample, max_with_places
@@ -154,7 +154,7 @@ class UNet(Network):
         shape = image_shape(in_shape, "UNet")
         with torch.device("meta"):
             draft = self._features(shape)
-        refuse_absurd(self, draft)
+        refuse_absurd(self, weights_of(draft))
         shape_after(draft, shape, repr(self))
         last = Conv(self.channels[0], out_features, 1, dims=len(shape) - 1)
         if last.bias is not None:

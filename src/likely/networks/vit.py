@@ -11,11 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.spec import require
-from .base import Network
+from ..core.spec import is_whole, require
+from .base import Network, refuse_absurd
 from .layers.attention import divisors
 from .layers.encoder import Encoder
-from .transformer import affine, check_encoder, refuse_absurd
+from .transformer import MOST_WEIGHTS, affine, check_encoder, encoder_weights
 
 __all__ = ["PatchTransformer", "Patches", "ViT"]
 
@@ -51,7 +51,7 @@ class ViT(Network):
         return torch.randn(rows, 1, 6, 6, generator=generator).numpy()
 
     def validate(self) -> None:
-        require(type(self.patch) is int and self.patch > 0, self, "patch", "a positive whole number")
+        require(is_whole(self.patch), self, "patch", "a positive whole number")
         check_encoder(self)
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
@@ -63,7 +63,7 @@ class ViT(Network):
         self._refuse_size(in_shape[1:])
         patches = Patches(self.patch)
         count, size = patches.shape(in_shape)
-        refuse_absurd(self, count + size + out_features)
+        refuse_absurd(self, encoder_weights(self, count + size + out_features), MOST_WEIGHTS)
         encoder = Encoder(
             self.width,
             self.heads,

@@ -18,6 +18,7 @@ from ..inference.pac_bayes_bound import binary_kl, kl_inverse, pac_bayes_bound
 
 __all__ = [
     "binary_kl",
+    "check_whole",
     "hoeffding_bound",
     "kl_inverse",
     "pac_bayes_bound",
@@ -49,7 +50,7 @@ def vc_dimension(
     """
     if family not in FAMILIES:
         raise SpecError(f"family={family!r} must be one of {', '.join(FAMILIES)}.")
-    _whole(features, "features", "a number of columns")
+    check_whole(features, "features", "a number of columns")
     if family in ("thresholds", "intervals") and features != 1:
         raise SpecError(f"features={features!r} must be 1 for {family}, which are sets of single numbers.")
     return FAMILIES[family](features)
@@ -61,8 +62,8 @@ def sauer(n: int, dimension: int) -> int:
     >>> sauer(3, 3), sauer(10, 2)
     (8, 56)
     """
-    _whole(n, "n", "a number of points", least=0)
-    _whole(dimension, "dimension", "a VC dimension", least=0)
+    check_whole(n, "n", "a number of points", least=0)
+    check_whole(dimension, "dimension", "a VC dimension", least=0)
     if dimension >= n:
         return 2**n
     term = total = 1
@@ -79,7 +80,7 @@ def hoeffding_bound(empirical: float, n: int, delta: float = 0.05, hypotheses: i
     0.1387
     """
     _checked(empirical, n, delta)
-    _whole(hypotheses, "hypotheses", "a number of hypotheses")
+    check_whole(hypotheses, "hypotheses", "a number of hypotheses")
     return min(1.0, empirical + math.sqrt(math.log(hypotheses / delta) / (2 * n)))
 
 
@@ -120,7 +121,7 @@ def sample_size(gap: float, delta: float = 0.05, *, dimension: int | None = None
         raise SpecError("Give dimension or hypotheses, not both: the first is for infinite families.")
     if dimension is None:
         count = 1 if hypotheses is None else hypotheses
-        _whole(count, "hypotheses", "a number of hypotheses")
+        check_whole(count, "hypotheses", "a number of hypotheses")
         return max(1, math.ceil(math.log(count / delta) / (2 * gap**2)))
     enough = 1
     while vc_bound(0.0, enough, dimension, delta) > gap:
@@ -135,11 +136,12 @@ def sample_size(gap: float, delta: float = 0.05, *, dimension: int | None = None
 def _checked(empirical: float, n: int, delta: float) -> None:
     if not 0 <= empirical <= 1:
         raise SpecError(f"empirical={empirical!r} must be a mean loss between 0 and 1.")
-    _whole(n, "n", "a number of rows")
+    check_whole(n, "n", "a number of rows")
     if not 0 < delta < 1:
         raise SpecError(f"delta={delta!r} must be a probability, above 0 and below 1.")
 
 
-def _whole(value: int, name: str, meaning: str, least: int = 1) -> None:
+def check_whole(value: int, name: str, meaning: str, least: int = 1) -> None:
+    """Refuse what is no whole number of `least` or more, by its name and meaning."""
     if isinstance(value, bool) or value != int(value) or value < least:
         raise SpecError(f"{name}={value!r} must be {meaning}: a whole number, {least} or more.")

@@ -10,7 +10,7 @@ half of them at n = 2d, the capacity; for large d nearly all below it, nearly no
 from __future__ import annotations
 
 from ..core.errors import SpecError
-from .bounds import _whole, sauer
+from .bounds import check_whole, sauer
 
 __all__ = ["barron_bound", "capacity", "cover_count", "separable_share"]
 
@@ -23,8 +23,8 @@ def cover_count(n: int, dimension: int) -> int:
     >>> cover_count(3, 3), cover_count(4, 3)                               # all 8, and 14 of 16: XOR is not separable
     (8, 14)
     """
-    _whole(n, "n", "a number of points")
-    _whole(dimension, "dimension", "a number of weights")
+    check_whole(n, "n", "a number of points")
+    check_whole(dimension, "dimension", "a number of weights")
     return 2 * sauer(n - 1, dimension - 1)
 
 
@@ -43,7 +43,7 @@ def capacity(dimension: int) -> int:
     >>> separable_share(capacity(50), 50)
     0.5
     """
-    _whole(dimension, "dimension", "a number of weights")
+    check_whole(dimension, "dimension", "a number of weights")
     return 2 * dimension
 
 
@@ -56,7 +56,7 @@ def barron_bound(constant: float, width: int, radius: float = 1.0) -> float:
     >>> barron_bound(3.0, 100)
     0.36
     """
-    _whole(width, "width", "a number of hidden units")
+    check_whole(width, "width", "a number of hidden units")
     for name, value in (("constant", constant), ("radius", radius)):
         if not 0 <= value < float("inf"):
             raise SpecError(f"{name}={value!r} must be a finite number, 0 or more.")

@@ -19,7 +19,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ..core.errors import DataError
-from .bounds import _whole, sauer
+from .bounds import check_whole, sauer
 from .differentiate import module_of
 from .piecewise_linear import Cells, read
 
@@ -181,8 +181,8 @@ def montufar(widths: tuple[int, ...], inputs: int) -> RegionBounds:
     """
     wide = tuple(widths)
     for width in wide or (0,):
-        _whole(width, "widths", "the sizes of hidden layers")
-    _whole(inputs, "inputs", "a number of columns")
+        check_whole(width, "widths", "the sizes of hidden layers")
+    check_whole(inputs, "inputs", "a number of columns")
     seen = min((inputs, *wide[:-1]))
     least = math.prod((width // seen) ** seen for width in wide[:-1]) * zaslavsky(wide[-1], seen)
     most = math.prod(zaslavsky(width, min(inputs, *wide[: layer + 1])) for layer, width in enumerate(wide))
