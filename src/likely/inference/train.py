@@ -10,14 +10,15 @@ import torch
 from torch import Tensor
 
 from ..core import distributed
+from ..core.denormals import flushed
 from ..core.errors import DataError, TrainingError
 from ..core.progress import progress
 from ..core.random import isolated, spread
-from ..core.rows import Inputs, Rows
 from ..optim import clip_norm_
 from .checkpoint import Saver, data_fingerprint
 from .dataset import Batch, Dataset
 from .early_stopping import Best
+from .perturb import augmented, noisy, nudge
 from .posterior import Posterior
 from .problem import Problem
 from .program import Program, Single, Stacked
@@ -43,7 +44,7 @@ class Epoch:
 def train(problem: Problem, spec: MAP, seeds: list[int]) -> Posterior:
     """Train one member for each seed and return them as a posterior. Members are stacked if there are several."""
     run = _Run(problem, spec, seeds)
-    with isolated(run.seeds[0] + distributed.rank()), truncated(run.program.module, spec.truncate):
+    with isolated(run.seeds[0] + distributed.rank()), truncated(run.program.module, spec.truncate), flushed():
         run.restore()
         run.loop()
     return run.posterior()
@@ -113,7 +114,7 @@ class _Run:
 
         def closure() -> Tensor:
             self.optimizer.zero_grad(set_to_none=True)
-            before = _nudge(parameters, noise.weights) if noise is not None and noise.weights else None
+            before = nudge(parameters, noise.weights) if noise is not None and noise.weights else None
             loss = self.objective(batch, share)
             loss = loss.sum() if self.program.members > 1 else loss
             loss.backward()
@@ -159,9 +160,9 @@ class _Run:
             part = distributed.share(count) if self.world > 1 else slice(count)
             batch = self.data.batch(self.orders[..., first : first + count][..., part])
         if self.spec.augment is not None:
-            batch = _augmented(self.spec.augment, batch, self.data.positions, self.program.members)
+            batch = augmented(self.spec.augment, batch, self.data.positions, self.program.members)
         if self.spec.noise is not None and self.spec.noise.inputs:
-            batch = batch._replace(x=_noisy(batch.x, self.spec.noise.inputs))
+            batch = batch._replace(x=noisy(batch.x, self.spec.noise.inputs))
         return batch, count / len(self.data)
 
     def shuffle(self) -> Tensor:
@@ -305,37 +306,6 @@ def _l1_rates(problem: Problem, program: Program) -> dict[str, float]:
 def _frozen(program: Program) -> dict[str, Tensor]:
     """Parameters that the user has frozen (`requires_grad=False`): part of the model, not trained."""
     return {k: v.detach() for k, v in program.module.named_parameters() if k not in program.parameters}
-
-
-def _augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: int) -> Batch:
-    """What an augmentation makes of a batch, for each member apart.
-
-    A function changes x alone. What has a method `batch` gets the targets and weights too, and may give more rows, as
-    long as their weights sum to what they were.
-    """
-    if members > 1:
-        x, y, weight = batch
-        parts = [Batch(x[i], y[i], None if weight is None else weight[i]) for i in range(members)]
-        changed = [_augmented(augment, part, positions, 1) for part in parts]
-        weights = [part.weight for part in changed if part.weight is not None]
-        x, y = torch.stack([part.x for part in changed]), torch.stack([part.y for part in changed])
-        return Batch(x, y, torch.stack(weights) if weights else None)
-    if not hasattr(augment, "batch"):
-        return batch._replace(x=augment(batch.x))
-    return Batch(*augment.batch(*batch, positions))
-
-
-def _noisy(x: Inputs, scale: float) -> Inputs:
-    if isinstance(x, Rows):
-        return x.map(lambda values: values + scale * torch.randn_like(values))
-    return x + scale * torch.randn_like(x)
-
-
-def _nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:
-    """Add noise to the parameters, and give copies of what they were: subtracting it again would leave rounding."""
-    before = [p.detach().clone() for p in parameters]
-    torch._foreach_add_([p.data for p in parameters], [scale * torch.randn_like(p) for p in parameters])
-    return before
 
 
 def _fingerprint(problem: Problem, spec: MAP, members: int) -> dict[str, Any]:

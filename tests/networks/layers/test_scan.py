@@ -44,11 +44,19 @@ def test_the_scan_and_its_gradients_are_those_of_the_loop(shape, reverse, dtype,
         assert (own - other).abs().max() <= near * max(1, other.abs().max())
 
 
-def test_chunks_and_one_loop_agree(monkeypatch):
-    decay, inputs = made((2, 50, 3))
-    found = scan(decay, inputs)
-    monkeypatch.setattr(FILE, "WIDE", 0)
-    torch.testing.assert_close(found, scan(decay, inputs), rtol=0, atol=1e-12)
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_chunks_and_the_compiled_loop_agree(shape, reverse, monkeypatch):
+    decay, inputs = made(shape)
+    found = scan(decay, inputs, reverse=reverse)
+    monkeypatch.setattr(FILE, "COMPILED", ())
+    torch.testing.assert_close(found, scan(decay, inputs, reverse=reverse), rtol=0, atol=1e-12)
+
+
+def test_inputs_need_not_be_contiguous():
+    decay, inputs = made((4, 9, 5))
+    turned = inputs.detach().transpose(0, 2)  # (5, 9, 4)
+    torch.testing.assert_close(scan(decay[:4].detach(), turned), loop(decay[:4].detach(), turned))
 
 
 @pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch's own, at its first jvp

@@ -17,16 +17,17 @@ from torch.autograd import Function
 
 __all__ = ["scan"]
 
-WIDE = 512
-"""Numbers in one step from which on a step keeps a core busy, so that nothing is won by taking several at once."""
+COMPILED = (torch.float32, torch.float64, torch.complex64, torch.complex128)
+"""Numbers that the compiled loop takes."""
 
 
 def scan(decay: Tensor, inputs: Tensor, *, reverse: bool = False) -> Tensor:
     """All h_t = λ ⊙ h_{t−1} + u_t for inputs u (…, t, d) and decays λ, (d,) or (…, d); real or complex.
 
-    With `reverse` it goes from the last step to the first: h_t = λ ⊙ h_{t+1} + u_t. Steps of few numbers are taken in
-    chunks side by side: first what each chunk leaves behind, then that carried from chunk to chunk, then all steps from
-    the right start. That is three loops of √t in place of one of t.
+    With `reverse` it goes from the last step to the first: h_t = λ ⊙ h_{t+1} + u_t. On a processor this is a compiled
+    loop, which takes as long as reading the numbers. Where a step is a call to a device, steps are taken in chunks side
+    by side: first what each chunk leaves behind, then that carried from chunk to chunk, then all steps from the right
+    start. That is three loops of √t in place of one of t.
 
     >>> scan(torch.tensor([0.5]), torch.ones(4, 1)).ravel().tolist()
     [1.0, 1.5, 1.75, 1.875]
@@ -41,22 +42,11 @@ class _Scan(Function):
     @staticmethod
     def forward(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
         decay, inputs = decay.resolve_conj(), inputs.resolve_conj()
-        out = torch.empty_like(inputs)
         if not inputs.numel():
-            return out
-        steps, numbers = inputs.shape[-2], inputs[..., 0, :].numel()
-        decay = decay.expand_as(inputs[..., 0, :])
-        chunks = 1 if numbers >= WIDE and inputs.device.type == "cpu" else math.isqrt(steps)
-        size = steps // chunks
-        whole = slice(steps - chunks * size, None) if reverse else slice(chunks * size)
-        rest = slice(steps - chunks * size) if reverse else slice(chunks * size, None)
-        many = decay.unsqueeze(-2)  # (…, chunks, d)
-        u, h = (part[..., whole, :].unflatten(-2, (chunks, size)) for part in (inputs, out))
-        state = _carried(many, u, reverse) if chunks > 1 else torch.zeros_like(u[..., 0, :])
-        state = _loop(many, u, h, state, reverse)
-        last = state[..., 0, :] if reverse else state[..., -1, :]
-        _loop(decay, inputs[..., rest, :], out[..., rest, :], last, reverse)
-        return out
+            return torch.empty_like(inputs)
+        if inputs.device.type == "cpu" and decay.dtype == inputs.dtype in COMPILED:
+            return _compiled(decay, inputs, reverse)
+        return _in_chunks(decay, inputs, reverse)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor, bool], output: Tensor) -> None:
@@ -92,6 +82,33 @@ class _Scan(Function):
         )
         between = [1] * (inputs.ndim - 1 - decay.ndim)
         return scan(decay.reshape(len(decay), *between, *decay.shape[1:]), inputs, reverse=reverse), 0
+
+
+def _compiled(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
+    from .scan_loop import scan_ahead, scan_back  # only where it is needed: numba loads slowly
+
+    u = inputs.detach().contiguous()
+    out = torch.empty_like(u)
+    many = decay.detach().expand_as(u[..., 0, :]).reshape(-1, u.shape[-1]).contiguous()
+    rows, states = (part.view(-1, *part.shape[-2:]).numpy() for part in (u, out))
+    (scan_back if reverse else scan_ahead)(many.numpy(), rows, states)
+    return out
+
+
+def _in_chunks(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
+    out = torch.empty_like(inputs)
+    steps = inputs.shape[-2]
+    decay = decay.expand_as(inputs[..., 0, :])
+    chunks = math.isqrt(steps)
+    size = steps // chunks
+    whole = slice(steps - chunks * size, None) if reverse else slice(chunks * size)
+    rest = slice(steps - chunks * size) if reverse else slice(chunks * size, None)
+    many = decay.unsqueeze(-2)  # (…, chunks, d)
+    u, h = (part[..., whole, :].unflatten(-2, (chunks, size)) for part in (inputs, out))
+    state = _loop(many, u, h, _carried(many, u, reverse), reverse)
+    last = state[..., 0, :] if reverse else state[..., -1, :]
+    _loop(decay, inputs[..., rest, :], out[..., rest, :], last, reverse)
+    return out
 
 
 def _loop(decay: Tensor, u: Tensor, h: Tensor, state: Tensor, reverse: bool) -> Tensor:
