@@ -14,10 +14,13 @@ from .convergences import convergence
 from .descent import double_descent
 from .forecasts import forecast
 from .gradients import gradients, shattering
+from .implicit import implicit_regularisation
+from .matrices import convolution, derivatives
 from .mixtures import mixture
 from .network_graph import network_graph
 from .processes import process
 from .receptive import receptive
+from .refinements import refinement
 from .regions import breakpoints, regions
 from .regression import coefficients, predictions, predictive_band, residuals
 from .reliability import calibration, coverage
@@ -35,11 +38,14 @@ __all__ = [
     "components",
     "confusion",
     "convergence",
+    "convolution",
     "coverage",
+    "derivatives",
     "double_descent",
     "forecast",
     "gradients",
     "history",
+    "implicit_regularisation",
     "leaderboard",
     "mixture",
     "network_graph",
@@ -48,6 +54,7 @@ __all__ = [
     "process",
     "rank",
     "receptive",
+    "refinement",
     "regions",
     "residuals",
     "shattering",

@@ -10,6 +10,7 @@ from ..core.errors import DataError
 from ..core.graph import Graph
 from ..networks.layers.graph import LaplacianKind
 from ..theory.spectral import graph_spectrum
+from .graph_layout import edge_pairs, node_places
 from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ NAMES = {
     "symmetric": "symmetric Laplacian",
     "random_walk": "random-walk Laplacian",
 }
-CAREFUL = 300
-"""Nodes up to which places are found by distances in the graph; more take springs, which are faster."""
 ZERO = 1e-9
 """Eigenvalues (and, of an eigenvector, entries) up to this are 0."""
 
@@ -94,11 +93,7 @@ def _vector(
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LinearSegmentedColormap
 
-    at = _places(graph) if places is None else np.asarray(places, float)
-    if at.shape != (len(graph), 2):
-        raise DataError(f"places has shape {at.shape}; it must be ({len(graph)}, 2).")
-    pairs = np.unique(np.sort(graph.edges.numpy().T, 1), axis=0)
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    at, pairs = node_places(graph, places), edge_pairs(graph)
     largest = float(np.abs(vector).max())
     side = vector > -ZERO * largest  # what is 0 but for rounding goes with the positive ones
     crossed = side[pairs[:, 0]] != side[pairs[:, 1]]
@@ -127,15 +122,3 @@ def _vector(
     ax.margins(0.1)
     ax.autoscale_view()
     return ax
-
-
-def _places(graph: Graph) -> np.ndarray:
-    """Where to draw nodes: near each other in the picture if near in the graph."""
-    import networkx as nx
-
-    drawn = nx.Graph()
-    drawn.add_nodes_from(range(len(graph)))
-    drawn.add_edges_from(graph.edges.numpy().T.tolist())
-    whole = len(graph) <= CAREFUL and nx.is_connected(drawn)
-    found = nx.kamada_kawai_layout(drawn) if whole else nx.spring_layout(drawn, seed=0)
-    return np.array([found[node] for node in range(len(graph))])

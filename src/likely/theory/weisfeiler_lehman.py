@@ -19,7 +19,7 @@ import torch
 from ..core.errors import DataError
 from ..core.graph import Graph, Graphs
 
-__all__ = ["same_colours", "weisfeiler_lehman"]
+__all__ = ["graph_of", "same_colours", "weisfeiler_lehman"]
 
 
 def weisfeiler_lehman(graph: Graph | Any, iterations: int | None = None) -> np.ndarray:
@@ -32,7 +32,7 @@ def weisfeiler_lehman(graph: Graph | Any, iterations: int | None = None) -> np.n
     >>> weisfeiler_lehman(path, 0), weisfeiler_lehman(path)
     (array([0, 0, 0, 0]), array([0, 1, 1, 0]))
     """
-    return _refined(Graphs.of([_as_graph(graph)]), iterations)
+    return _refined(Graphs.of([graph_of(graph)]), iterations)
 
 
 def same_colours(first: Graph | Any, second: Graph | Any, iterations: int | None = None) -> bool:
@@ -43,7 +43,7 @@ def same_colours(first: Graph | Any, second: Graph | Any, iterations: int | None
     >>> same_colours(triangles, hexagon)  # and yet they differ: the test does not see it
     True
     """
-    pair = Graphs.of([_as_graph(first), _as_graph(second)])
+    pair = Graphs.of([graph_of(first), graph_of(second)])
     colours = _refined(pair, iterations)
     cut = int(pair.offsets[1])
     return Counter(colours[:cut].tolist()) == Counter(colours[cut:].tolist())
@@ -83,7 +83,13 @@ def _numbered_rows(rows: torch.Tensor) -> np.ndarray:
     return _numbered([tuple(row) for row in rows.tolist()])
 
 
-def _as_graph(graph: Graph | Any) -> Graph:
+def graph_of(graph: Graph | Any) -> Graph:
+    """A `Graph`, or a networkx graph read with all nodes alike.
+
+    >>> import networkx as nx
+    >>> len(graph_of(nx.path_graph(3)))
+    3
+    """
     if isinstance(graph, Graph):
         return graph
     if hasattr(graph, "nodes") and hasattr(graph, "edges"):
