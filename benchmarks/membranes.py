@@ -26,8 +26,6 @@ PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "membranes.p
 
 def run(repeats: int = 1) -> list[Result]:
     path = FOLDER / "isbi_membrane_256.npz"
-    if not path.exists():
-        raise FileNotFoundError("membranes needs isbi_membrane_256.npz beside the checkout, in shared/data.")
     with np.load(path, allow_pickle=False) as file:
         images = (file["x"].astype(np.float32) / 255)[:, None]
         labels = (file["y"] > 0).astype(int)
