@@ -33,20 +33,17 @@ from ..likelihoods.joint import point
 from ..likelihoods.quantiles import quantile
 from .gp.cholesky import report_jitter, root_of
 from .gp.evidence import MAX_ITER, Found, maximise
-from .gp.inducing import InducingPosterior, InducingRegression, choose_inducing
+from .gp.inducing import InducingPosterior, InducingRegression
 from .gp.laplace import Laplace, LaplacePosterior
-from .gp.numbers import free, limits, read, spread_out, write
+from .gp.numbers import every_number, free, limits, load_numbers, read, spread_out, write
+from .gp.places import places_of, refuse_many
 from .gp.predictive import predictive
 from .gp.regression import ExactPosterior, Regression
-from .gp.targets import read_classes, read_targets
+from .gp.targets import counted, read_classes, read_targets
 from .labels import restore_classes, state_of_classes
 
 __all__ = ["GaussianProcess"]
 
-MOST_ROWS = 10_000
-"""Rows (times latent functions) beyond which K is too large to hold and to factor."""
-AUTO_ROWS, AUTO_PLACES = 4_000, 512
-"""With inducing="auto": rows up to which all are used, and places that stand for more."""
 CHUNK = 2_048
 
 
@@ -130,7 +127,7 @@ class GaussianProcess(Learned):
         if likelihood.labels:
             self.classes_, likelihood = read_classes(y, len(x), likelihood)
         targets = read_targets(y, len(x), likelihood, self.__dict__.get("classes_"))
-        x, targets, weight = _counted(x.double(), targets, as_weights(sample_weight, x), likelihood)
+        x, targets, weight = counted(x.double(), targets, as_weights(sample_weight, x), likelihood)
         places = self._places(x, likelihood, targets, seed)
         module = self._built(kernel, x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
@@ -138,7 +135,7 @@ class GaussianProcess(Learned):
         write(free(module), found.numbers[: read(free(module)).numel()])
         rest = found.numbers[read(free(module)).numel() :]
         self.X_train_, self.y_train_, self.weight_train_ = x.numpy(), targets.numpy(), weight.numpy()
-        self.kernel_, self.kernel_numbers_ = module.spec(), _state(module).numpy()
+        self.kernel_, self.kernel_numbers_ = module.spec(), every_number(module).numpy()
         self.inducing_ = None if places is None else places.numpy()
         self.numbers_, self.latent_weights_ = rest.numpy(), None
         if isinstance(problem, Laplace):
@@ -168,7 +165,7 @@ class GaussianProcess(Learned):
         constant = self.mean == "constant"
         if _exact(likelihood):
             return Regression(module, x, y, weight, likelihood.known_scale(), constant)
-        target = Target(classes=len(self.classes_)) if likelihood.labels else likelihood.target(y)
+        target = self._target(likelihood, y)
         size, shared = likelihood.size(target), likelihood.shared(target)
         offset, _ = likelihood.baseline(y, weight)
         return Laplace(module, likelihood, x, y, weight, constant, offset.double(), size - shared)
@@ -193,27 +190,15 @@ class GaussianProcess(Learned):
 
     def _places(self, x: Tensor, likelihood: Likelihood, y: Tensor, seed: int) -> Tensor | None:
         """Inducing points, or None for all rows; a refusal where neither would do."""
-        exact = _exact(likelihood)
-        if isinstance(self.inducing, int | np.integer) and not exact:
+        if _exact(likelihood):
+            return places_of(x, self.inducing, seed)
+        if isinstance(self.inducing, int | np.integer):
             raise SpecError(
                 f"GaussianProcess(inducing={self.inducing}) needs normal noise of one σ; {likelihood!r} has Laplace's "
                 "approximation of all rows: leave inducing out."
             )
-        if exact and self.inducing is not None:
-            automatic = self.inducing == "auto"
-            count = AUTO_PLACES if automatic else int(self.inducing)  # type: ignore[arg-type]
-            return None if automatic and len(x) <= AUTO_ROWS else choose_inducing(x, count, seed)
-        functions = 1
-        if not exact:
-            target = Target(classes=len(self.classes_)) if likelihood.labels else likelihood.target(y)
-            functions = likelihood.size(target) - likelihood.shared(target)
-        if len(x) * functions > MOST_ROWS:
-            found = f"{len(x):,} rows" + (f" and {functions} latent functions" if functions > 1 else "")
-            remedy = 'inducing=500 or "auto" has a few places stand for them' if exact else "fit a sample of the rows"
-            raise DataError(
-                f"X has {found}; a Gaussian process without inducing points takes up to {MOST_ROWS:,} (its time grows "
-                f"with their cube, its memory with their square): {remedy}."
-            )
+        target = self._target(likelihood, y)
+        refuse_many(len(x), likelihood.size(target) - likelihood.shared(target), "fit a sample of the rows")
         return None
 
     def _report(self) -> None:
@@ -340,6 +325,9 @@ class GaussianProcess(Learned):
             return likelihood.replace(classes=len(self.classes_))
         return likelihood
 
+    def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
+        return Target(classes=len(self.classes_)) if likelihood.labels else likelihood.target(y)
+
     def _rows(self, X: Any) -> Tensor:
         self._check_fitted()
         x = as_rows(self, X, reset=False).double()
@@ -389,7 +377,7 @@ class GaussianProcess(Learned):
         arrays = (self.X_train_, self.y_train_, self.weight_train_)
         x, y, weight = (torch.from_numpy(array).clone() for array in arrays)
         module = self._built(self.kernel_, x, 0)
-        _load(module, torch.from_numpy(self.kernel_numbers_))
+        load_numbers(module, torch.from_numpy(self.kernel_numbers_))
         self._posterior = self._solved(self._problem(module, self._likelihood(), x, y, weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -407,34 +395,3 @@ class GaussianProcess(Learned):
 def _exact(likelihood: Likelihood) -> bool:
     """Whether the evidence has a closed form: normal noise of one σ."""
     return likelihood.least_squares and likelihood.event_dim == 0
-
-
-def _counted(x: Tensor, y: Tensor, weight: Tensor | None, likelihood: Likelihood) -> tuple[Tensor, Tensor, Tensor]:
-    """The rows that have a target and weight."""
-    counts = ~likelihood.missing(y)
-    if not bool(counts.any()):
-        raise DataError("y has no target at all: every one is missing (NaN).")
-    weights = torch.ones(len(x), dtype=torch.float64) if weight is None else weight
-    counts &= weights > 0
-    if not bool(counts.any()):
-        raise DataError("No target has weight: rows with sample_weight above 0 have no target.")
-    # Copies, as after `load`: BLAS may round what lies elsewhere in memory differently.
-    return x[counts].clone(), y[counts].clone(), weights[counts].clone()
-
-
-def _state(module: KernelModule) -> Tensor:
-    """All numbers of a kernel, learned or held."""
-    values = [value.detach().double().reshape(-1) for value in module.state_dict().values()]
-    return torch.cat(values) if values else torch.empty(0, dtype=torch.float64)
-
-
-def _load(module: KernelModule, numbers: Tensor) -> None:
-    """The inverse of `_state`."""
-    state = module.state_dict()
-    parts = numbers.split([value.numel() for value in state.values()])
-    module.load_state_dict(
-        {
-            name: part.reshape(value.shape).to(value.dtype)
-            for (name, value), part in zip(state.items(), parts, strict=True)
-        }
-    )

@@ -9,8 +9,9 @@ import torch
 from likely.kernels import RBF, Matern
 from likely.likelihoods import Normal
 from likely.models.gaussian_process import GaussianProcess
-from likely.models.gp.inducing import InducingRegression, choose_inducing
+from likely.models.gp.inducing import InducingRegression
 from likely.models.gp.numbers import free, read
+from likely.models.gp.places import choose_inducing
 from likely.models.gp.regression import Regression
 
 RNG = np.random.default_rng(0)

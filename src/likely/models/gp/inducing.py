@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
 import torch
-from sklearn.cluster import kmeans_plusplus
 from torch import Tensor
 
 from ...core.errors import TrainingError
@@ -23,20 +21,7 @@ from .gram import gram
 from .numbers import free, read, write
 from .regression import LOG_2PI, Regression
 
-__all__ = ["InducingPosterior", "InducingRegression", "choose_inducing"]
-
-
-def choose_inducing(x: Tensor, count: int, seed: int) -> Tensor:
-    """`count` rows that lie apart from each other, chosen as k-means++ chooses centres.
-
-    >>> choose_inducing(torch.arange(9.0).reshape(-1, 1), 3, seed=0).shape
-    torch.Size([3, 1])
-    """
-    if count >= len(x):
-        return x.clone()
-    flat = np.ascontiguousarray(x.reshape(len(x), -1).numpy())
-    _, chosen = kmeans_plusplus(flat, count, random_state=seed)
-    return x[torch.from_numpy(np.unique(chosen))].clone()
+__all__ = ["InducingPosterior", "InducingRegression"]
 
 
 @dataclass(frozen=True)

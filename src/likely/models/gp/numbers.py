@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ...kernels import KernelModule
 from ...kernels.positive import Positive
 
-__all__ = ["free", "limits", "read", "spread_out", "write"]
+__all__ = ["every_number", "free", "limits", "load_numbers", "read", "spread_out", "write"]
 
 
 def free(kernel: KernelModule) -> list[nn.Parameter]:
@@ -87,3 +87,21 @@ def _suggested(name: str, start: Tensor, x: Tensor, variance: float) -> Tensor:
 def _positive(kernel: KernelModule) -> set[str]:
     """Names of the parameters that are logarithms of positive numbers."""
     return {f"{name}.log" for name, module in kernel.named_modules() if isinstance(module, Positive)}
+
+
+def every_number(module: KernelModule) -> Tensor:
+    """All numbers of a kernel, learned or held."""
+    values = [value.detach().double().reshape(-1) for value in module.state_dict().values()]
+    return torch.cat(values) if values else torch.empty(0, dtype=torch.float64)
+
+
+def load_numbers(module: KernelModule, numbers: Tensor) -> None:
+    """The inverse of `every_number`."""
+    state = module.state_dict()
+    parts = numbers.split([value.numel() for value in state.values()])
+    module.load_state_dict(
+        {
+            name: part.reshape(value.shape).to(value.dtype)
+            for (name, value), part in zip(state.items(), parts, strict=True)
+        }
+    )

@@ -12,7 +12,7 @@ from ...core.errors import DataError
 from ...likelihoods import Likelihood
 from ..labels import as_column, as_entries, encode_labels, read_labels, shown
 
-__all__ = ["read_classes", "read_targets"]
+__all__ = ["counted", "read_classes", "read_targets"]
 
 OWNER = "GaussianProcess"
 
@@ -75,3 +75,16 @@ def _labels(y: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
     if labels.ndim != 1:
         raise DataError(f"y has shape {labels.shape}; {OWNER} needs one label a row: (n,).")
     return labels, missing
+
+
+def counted(x: Tensor, y: Tensor, weight: Tensor | None, likelihood: Likelihood) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows that have a target and weight."""
+    counts = ~likelihood.missing(y)
+    if not bool(counts.any()):
+        raise DataError("y has no target at all: every one is missing (NaN).")
+    weights = torch.ones(len(x), dtype=torch.float64) if weight is None else weight
+    counts &= weights > 0
+    if not bool(counts.any()):
+        raise DataError("No target has weight: rows with sample_weight above 0 have no target.")
+    # Copies, as after `load`: BLAS may round what lies elsewhere in memory differently.
+    return x[counts].clone(), y[counts].clone(), weights[counts].clone()
