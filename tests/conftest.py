@@ -2,6 +2,10 @@
 
 import os
 import random
+import runpy
+import socket
+import subprocess
+import sys
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -46,3 +50,43 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip(f"the shared data sets are not at {folder}; put them beside the checkout")
     return folder
+
+
+KEEP = """
+from likely.core import distributed as _distributed
+import numpy as _numpy, sys as _sys
+_numpy.savez(f"{_sys.argv[1]}/{_distributed.rank()}.npz", **found)
+"""
+
+
+@pytest.fixture(scope="session")
+def by_processes(tmp_path_factory):
+    """Runs a script here, and in processes that fit together: what its `found` holds here, and in each of them."""
+
+    def by_processes(script, count=2):
+        folder = tmp_path_factory.mktemp("processes")
+        file = folder / "script.py"
+        file.write_text(script + KEEP)
+        here = folder / "here.py"
+        here.write_text(script)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = str(probe.getsockname()[1])
+        shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+        shared |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+        started = [
+            subprocess.Popen(
+                [sys.executable, file, folder],
+                stderr=subprocess.PIPE,
+                text=True,
+                env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+            )
+            for rank in range(count)
+        ]
+        alone = runpy.run_path(str(here))
+        for each in started:
+            _, error = each.communicate(timeout=240)
+            assert each.returncode == 0, error[-4000:]
+        return alone["found"], *(dict(np.load(folder / f"{rank}.npz")) for rank in range(count))
+
+    return by_processes

@@ -7,8 +7,13 @@ import pytest
 import torch
 from sklearn.base import clone
 
+from likely import Regressor
 from likely.core.spec import transient
-from likely.inference import Inference, Posterior, Problem
+from likely.inference import Exact, Inference, Posterior, Problem
+from likely.likelihoods import Normal
+from likely.priors import Normal as NormalPrior
+
+PRIOR = NormalPrior(1.0, biases=NormalPrior(3.0))
 
 
 @pytest.fixture
@@ -40,3 +45,35 @@ def problem_of():
         return kept[0]
 
     return problem_of
+
+
+@pytest.fixture(scope="session")
+def table():
+    """Rows of a linear model with noise 0.5, whose columns are correlated and not centred."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3)) + 2
+    return X, X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=200)
+
+
+@pytest.fixture(scope="session")
+def fitted(table):
+    """A linear model of the table by an inference; its posterior is normal."""
+    return lambda inference: Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=0).fit(*table)
+
+
+@pytest.fixture(scope="session")
+def exact(fitted):
+    return fitted(Exact("full"))
+
+
+@pytest.fixture(scope="session")
+def standardised(exact):
+    """Draws in coordinates in which the exact posterior is Normal(0, I)."""
+
+    def standardised(posterior):
+        parts = posterior.parameters["network.weight"].flatten(1), posterior.parameters["network.bias"]
+        mean = torch.from_numpy(np.append(exact.coef_, exact.intercept_))
+        root = torch.linalg.inv(torch.linalg.cholesky(exact.posterior_.covariance[0]))
+        return (torch.cat(parts, 1) - mean) @ root.T
+
+    return standardised

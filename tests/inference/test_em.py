@@ -1,11 +1,5 @@
 from __future__ import annotations
 
-import os
-import runpy
-import socket
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -173,53 +167,13 @@ keep("poisson", Mixture(Poisson(), 3, few, random_state=0), counts, sample_weigh
 keep("student", Mixture(StudentT(), 2, EM(max_iter=4, tol=0.0), random_state=0), holes)
 keep("point", Mixture(Normal(), 2, few, random_state=0), np.concatenate([np.zeros((20, 3)), X]))
 found["unseeded"] = KMeans(4).fit(X).cluster_centers_
-np.savez(os.path.join(sys.argv[1], f"rank{distributed.rank()}.npz"), **found)
 """
 
 
-@pytest.fixture(scope="module")
-def script(tmp_path_factory):
-    path = tmp_path_factory.mktemp("em") / "fits.py"
-    path.write_text(SCRIPT)
-    return path
-
-
-@pytest.fixture(scope="module")
-def alone(script, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("alone")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [str(script), str(folder)])
-        runpy.run_path(str(script))
-    return dict(np.load(folder / "rank0.npz"))
-
-
-@pytest.fixture(scope="module")
-def together(script, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("together")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-addr=127.0.0.1"]
-    kept = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR")}
-    environment = kept | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    done = subprocess.run(
-        [*command, f"--master-port={port}", script, folder],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        env=environment,
-    )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return [dict(np.load(folder / f"rank{rank}.npz")) for rank in range(2)]
-
-
-def test_two_processes_end_with_the_same_bits(together):
-    for name, value in together[0].items():
-        np.testing.assert_array_equal(together[1][name], value, err_msg=name)
-
-
-def test_two_processes_end_where_one_does(together, alone):
+def test_two_processes_end_where_one_does(by_processes):
+    alone, first, second = by_processes(SCRIPT)
     for name, value in alone.items():
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
         if name != "unseeded":
             scale = np.abs(value).max()
-            np.testing.assert_allclose(together[0][name], value, rtol=0, atol=1e-8 * scale, err_msg=name)
+            np.testing.assert_allclose(first[name], value, rtol=0, atol=1e-8 * scale, err_msg=name)

@@ -10,36 +10,9 @@ from scipy.linalg import solve_discrete_lyapunov
 import likely
 from likely import Regressor
 from likely.core.errors import SpecError
-from likely.inference import MAP, SGHMC, Exact
-from likely.likelihoods import Normal
+from likely.inference import MAP, SGHMC
 from likely.networks import MLP
 from likely.priors import Normal as NormalPrior
-
-PRIOR = NormalPrior(1.0, biases=NormalPrior(3.0))
-
-
-@pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3)) + 2
-    return X, X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=200)
-
-
-@pytest.fixture(scope="module")
-def exact(table):
-    return Regressor(Normal(0.5), prior=PRIOR, inference=Exact("full")).fit(*table)
-
-
-def fitted(inference, table):
-    return Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=0).fit(*table)
-
-
-def standardised(posterior, exact):
-    """The draws in coordinates in which the exact posterior is Normal(0, I)."""
-    parts = posterior.parameters["network.weight"].flatten(1), posterior.parameters["network.bias"]
-    mean = torch.from_numpy(np.append(exact.coef_, exact.intercept_))
-    root = torch.linalg.inv(torch.linalg.cholesky(exact.posterior_.covariance[0]))
-    return (torch.cat(parts, 1) - mean) @ root.T
 
 
 def stationary(step, friction):
@@ -51,31 +24,31 @@ def stationary(step, friction):
 
 
 @pytest.mark.parametrize(("friction", "step"), [(1.0, None), (2.0, 0.2), (0.5, 0.5)])
-def test_full_batches_have_the_moments_of_the_recursion(table, exact, friction, step):
+def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised, friction, step):
     """300 chains with 40 draws each, over 3,000 of them independent: means ± 0.018, variances ± 0.026; 4 of each."""
     inference = SGHMC(chains=300, draws=40, burn_in=60, thin=8, batch_size=None, friction=friction, step_size=step)
-    posterior = fitted(inference, table).posterior_
-    draws = standardised(posterior, exact)
+    posterior = fitted(inference).posterior_
+    draws = standardised(posterior)
     expected = stationary(posterior.info["step_size"], friction)
     assert 1 < expected < 1.1
     assert draws.mean(0).abs().max() <= 0.075
     torch.testing.assert_close(torch.cov(draws.T), expected * torch.eye(4).double(), rtol=0, atol=0.105)
 
 
-def test_noise_of_mini_batches_is_not_added_twice(table, exact):
+def test_noise_of_mini_batches_is_not_added_twice(fitted, standardised):
     """With half of the noise from the gradients, the mean of the variances is still right, within 12 %."""
     inference = SGHMC(chains=50, draws=200, burn_in=200, thin=10, batch_size=40)
-    posterior = fitted(inference, table).posterior_
-    draws = standardised(posterior, exact)
+    posterior = fitted(inference).posterior_
+    draws = standardised(posterior)
     share = posterior.info["step_size"] * posterior.info["gradient_noise"] / 2
     assert 0.3 < share <= 0.5 + 1e-9
     assert float(draws.var(0).mean()) == pytest.approx(stationary(posterior.info["step_size"], 1.0), rel=0.12)
     assert draws.mean(0).abs().max() <= 0.15
 
 
-def test_intervals_are_close_to_the_closed_form(table, exact):
+def test_intervals_are_close_to_the_closed_form(table, exact, fitted):
     X, _ = table
-    ours, closed = fitted(SGHMC(chains=8, draws=60), table).predict_dist(X), exact.predict_dist(X)
+    ours, closed = fitted(SGHMC(chains=8, draws=60)).predict_dist(X), exact.predict_dist(X)
     torch.testing.assert_close(ours.variance, closed.variance, rtol=0.03, atol=0)
 
 

@@ -10,47 +10,20 @@ from torch import nn
 import likely
 from likely import Classifier, Regressor
 from likely.core.errors import SpecError, TrainingError
-from likely.inference import MAP, SGLD, Ensemble, Exact
+from likely.inference import MAP, SGLD, Ensemble
 from likely.likelihoods import Normal
 from likely.networks import MLP
 from likely.optim import Adam
 from likely.priors import Normal as NormalPrior
 
-PRIOR = NormalPrior(1.0, biases=NormalPrior(3.0))
 
-
-@pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)) @ rng.normal(size=(3, 3)) + 2
-    return X, X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=200)
-
-
-@pytest.fixture(scope="module")
-def exact(table):
-    return Regressor(Normal(0.5), prior=PRIOR, inference=Exact("full")).fit(*table)
-
-
-def fitted(inference, table):
-    return Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=0).fit(*table)
-
-
-def standardised(posterior, exact):
-    """The draws in coordinates in which the exact posterior is Normal(0, I): (chains, draws, d)."""
-    parts = posterior.parameters["network.weight"].flatten(1), posterior.parameters["network.bias"]
-    mean = torch.from_numpy(np.append(exact.coef_, exact.intercept_))
-    root = torch.linalg.inv(torch.linalg.cholesky(exact.posterior_.covariance[0]))
-    draws = (torch.cat(parts, 1) - mean) @ root.T
-    return draws.unflatten(0, (posterior.info["chains"], -1))
-
-
-def test_full_batches_have_the_moments_of_the_recursion(table, exact):
+def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised):
     """x ← (1 − ε/2)x + √ε·ξ has mean 0 and variance 1/(1 − ε/4). 300 chains, 40 draws each, about 2 steps of memory.
 
     Correlations within a chain leave more than 6,000 independent draws: means ± 0.013, variances ± 0.018; 5 of each.
     """
-    model = fitted(SGLD(chains=300, draws=40, burn_in=50, thin=5, batch_size=None), table)
-    draws = standardised(model.posterior_, exact).flatten(0, 1)
+    model = fitted(SGLD(chains=300, draws=40, burn_in=50, thin=5, batch_size=None))
+    draws = standardised(model.posterior_)
     step = model.posterior_.info["step_size"]
     assert step == pytest.approx(0.4, rel=1e-3)
     assert draws.mean(0).abs().max() <= 0.065
@@ -58,41 +31,39 @@ def test_full_batches_have_the_moments_of_the_recursion(table, exact):
     torch.testing.assert_close(covariance, torch.eye(4).double() / (1 - step / 4), rtol=0, atol=0.09)
 
 
-def test_small_steps_leave_the_posterior_as_it_is(table, exact):
+def test_small_steps_leave_the_posterior_as_it_is(fitted, standardised):
     """ε = 0.02 gives variances 0.5 % too large. Chains start in the posterior, so 400 of them are 400 draws each time:
     variances ± 7 % each; the trace over 4 dimensions and 10 draws far apart ± 1.1 %; 5 of that."""
     inference = SGLD(chains=400, draws=10, burn_in=0, thin=40, batch_size=None, step_size=0.02)
-    draws = standardised(fitted(inference, table).posterior_, exact).flatten(0, 1)
+    draws = standardised(fitted(inference).posterior_)
     assert draws.mean(0).abs().max() <= 0.1
     assert float(draws.var(0).mean()) == pytest.approx(1 / (1 - 0.02 / 4), abs=0.055)
 
 
-def test_mini_batches_widen_as_far_as_their_noise_says(table, exact):
+def test_mini_batches_widen_as_far_as_their_noise_says(fitted, standardised):
     """Variance (1 + εc/4)/(1 − ε/4), with c averaged over the coordinates; chains share batches, so time must average.
 
     The mean of four variances over about 100 stretches of memory of each of 50 chains: within 10 %.
     """
     inference = SGLD(chains=50, draws=300, burn_in=200, thin=10, batch_size=50)
-    posterior = fitted(inference, table).posterior_
-    draws = standardised(posterior, exact).flatten(0, 1)
+    posterior = fitted(inference).posterior_
+    draws = standardised(posterior)
     step, noise = posterior.info["step_size"], posterior.info["gradient_noise"]
     assert 1.5 < noise < 8  # of the order N/b − 1 = 3 where the model is right
     assert float(draws.var(0).mean()) == pytest.approx((1 + step * noise / 4) / (1 - step / 4), rel=0.1)
     assert draws.mean(0).abs().max() <= 0.15
 
 
-def test_intervals_are_close_to_the_closed_form(table, exact):
-    model = fitted(SGLD(chains=8, draws=60, batch_size=None), table)
+def test_intervals_are_close_to_the_closed_form(table, exact, fitted):
+    model = fitted(SGLD(chains=8, draws=60, batch_size=None))
     X, _ = table
     ours, closed = model.predict_dist(X), exact.predict_dist(X)
     torch.testing.assert_close(ours.variance, closed.variance, rtol=0.03, atol=0)
     assert ((ours.mean - closed.mean).abs() <= 0.3 * (closed.variance - 0.25).sqrt()).all()
 
 
-def test_without_preconditioning_steps_suit_the_stiffest_direction(table):
-    posterior = fitted(
-        SGLD(precondition=False, chains=2, draws=2, burn_in=0, thin=1, batch_size=None), table
-    ).posterior_
+def test_without_preconditioning_steps_suit_the_stiffest_direction(table, fitted):
+    posterior = fitted(SGLD(precondition=False, chains=2, draws=2, burn_in=0, thin=1, batch_size=None)).posterior_
     X = np.column_stack([table[0], np.ones(200)])
     hessian = X.T @ X / 0.25 + np.diag([1, 1, 1, 1 / 9])
     assert posterior.info["stiffness"] == pytest.approx(np.linalg.eigvalsh(hessian)[-1], rel=0.01)
@@ -113,8 +84,8 @@ def test_units_of_the_columns_do_not_matter(table, exact, scale):
 
 
 # --- schedules -------------------------------------------------------------------------------------------------------
-def test_decreasing_steps_weigh_the_draws(table):
-    posterior = fitted(SGLD(chains=2, draws=10, burn_in=0, thin=3, schedule="decreasing"), table).posterior_
+def test_decreasing_steps_weigh_the_draws(fitted):
+    posterior = fitted(SGLD(chains=2, draws=10, burn_in=0, thin=3, schedule="decreasing")).posterior_
     weights = posterior.weights.reshape(2, 10)
     assert torch.equal(weights[0], weights[1])
     assert float(weights.sum()) == pytest.approx(1)
@@ -203,11 +174,11 @@ def test_an_ensemble_of_chains_starts_from_several_modes(table):
     assert len(model.posterior_) == 12
 
 
-def test_a_step_that_is_far_too_long_is_an_error_with_a_remedy(table):
+def test_a_step_that_is_far_too_long_is_an_error_with_a_remedy(fitted):
     inference = SGLD(step_size=1e307, precondition=False, burn_in=5)
     message = r"SGLD left the range of numbers by step \d+, .* Try SGLD\(step_size=1e\+306\), a prior on the weights"
     with pytest.raises(TrainingError, match=message):
-        fitted(inference, table)
+        fitted(inference)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,5 @@
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -285,26 +281,11 @@ for kind, rows in (("full", X), ("holes", holes)):
         found[f"{kind}/{name}/mean"] = model.mean_
         found[f"{kind}/{name}/components"] = model.components_
     found[f"{kind}/elbo"] = factors.elbo_
-np.savez(sys.argv[1] + f"/rank{distributed.rank()}of{distributed.world()}.npz", **found)
 """
 
 
-def test_two_processes_fit_what_one_fits(tmp_path):
-    script = tmp_path / "fits.py"
-    script.write_text(SCRIPT)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
-    launch += ["--master-addr=127.0.0.1", f"--master-port={port}"]
-    inherited = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR")}
-    environment = inherited | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    for command in ([sys.executable], launch):
-        done = subprocess.run(
-            [*command, script, tmp_path], capture_output=True, text=True, timeout=240, env=environment
-        )
-        assert done.returncode == 0, done.stderr[-4000:]
-    alone, first, second = (np.load(tmp_path / f"rank{name}.npz") for name in ("0of1", "0of2", "1of2"))
+def test_two_processes_fit_what_one_fits(by_processes):
+    alone, first, second = by_processes(SCRIPT)
     for name in alone:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
         np.testing.assert_allclose(first[name], alone[name], rtol=1e-8, atol=1e-8, err_msg=name)

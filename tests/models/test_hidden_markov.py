@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
-import socket
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -457,31 +453,14 @@ for name, (likelihood, data) in cases.items():
     model = HiddenMarkov(likelihood, 2, inference=EM(max_iter=6, tol=0, starts=2), random_state=0).fit(data)
     learned = [model.initial_, model.transition_, model.elbo_, model.log_likelihood_, *model.components_.values()]
     found[name] = np.concatenate([np.ravel(each) for each in learned])
-np.savez(os.path.join(sys.argv[1], f"rank{distributed.rank()}.npz"), **found)
 """
 
 
-def test_two_processes_find_what_one_finds(tmp_path):
-    script = tmp_path / "fits.py"
-    script.write_text(SCRIPT)
-    inherited = {k: v for k, v in os.environ.items() if k not in ("WORLD_SIZE", "RANK", "LOCAL_RANK", "MASTER_ADDR")}
-    environment = inherited | {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2"]
-    launch += ["--master-addr=127.0.0.1", f"--master-port={port}", str(script)]
-    found = {}
-    for kind, command in (("alone", [sys.executable, str(script)]), ("together", launch)):
-        folder = tmp_path / kind
-        folder.mkdir()
-        done = subprocess.run([*command, str(folder)], capture_output=True, text=True, timeout=240, env=environment)
-        assert done.returncode == 0, done.stderr[-3000:]
-        found[kind] = [dict(np.load(file)) for file in sorted(folder.glob("rank*.npz"))]
-    assert len(found["together"]) == 2
-    for name, alone in found["alone"][0].items():
-        for ranks in found["together"]:
-            np.testing.assert_allclose(ranks[name], alone, rtol=0, atol=1e-8 * np.abs(alone).max(), err_msg=name)
+def test_two_processes_find_what_one_finds(by_processes):
+    alone, *together = by_processes(SCRIPT)
+    for name, value in alone.items():
+        for each in together:
+            np.testing.assert_allclose(each[name], value, rtol=0, atol=1e-8 * np.abs(value).max(), err_msg=name)
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from torch import nn
 
 import likely
 from likely.core.errors import DataError, LikelyWarning, SpecError, TrainingError
-from likely.kernels import RBF, Constant, Deep, Kernel, Linear, Matern, Periodic, Polynomial, White
-from likely.kernels.base import KernelModule
+from likely.kernels import RBF, Constant, Deep, Linear, Matern, Periodic, Polynomial, White
 from likely.models import kernel_machine
 from likely.models.kernel_ridge import KernelRidge
 from likely.networks import MLP
@@ -132,24 +131,9 @@ def test_equal_rows_at_alpha_0_get_a_jitter_that_is_said():
     np.testing.assert_allclose(model.predict(X), Y, atol=1e-6)
 
 
-class _Crossed(Kernel):
-    """Not a covariance: −x·x′."""
-
-    def build(self, x):
-        return _CrossedModule()
-
-
-class _CrossedModule(KernelModule):
-    def forward(self, x, other=None):
-        return -x @ (x if other is None else other).mT
-
-    def spec(self):
-        return _Crossed()
-
-
-def test_a_kernel_that_is_no_covariance_is_refused():
+def test_a_kernel_that_is_no_covariance_is_refused(crossed):
     with pytest.raises(TrainingError, match=r"40 rows is not positive definite.*; raise alpha"):
-        KernelRidge(_Crossed()).fit(X, Y)
+        KernelRidge(crossed).fit(X, Y)
     with pytest.raises(
         DataError, match=r"kernel=Polynomial\(degree=9\) has values that are not finite.*scale the columns"
     ):

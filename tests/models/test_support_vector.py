@@ -23,7 +23,6 @@ import likely
 from likely.core.errors import ConvergenceWarning, DataError, SpecError, TrainingError
 from likely.core.spec import registered
 from likely.kernels import RBF, Deep, Kernel, Linear, Matern, Polynomial, White
-from likely.kernels.base import KernelModule
 from likely.models import support_vector_dual
 from likely.models.support_vector import SupportVector
 from likely.networks import MLP
@@ -395,24 +394,9 @@ def test_probabilities_that_are_not_there_say_why():
 
 
 # --- bad input --------------------------------------------------------------------------------------------------
-class _Crossed(Kernel):
-    """Not a covariance: −x·x′."""
-
-    def build(self, x):
-        return _CrossedModule()
-
-
-class _CrossedModule(KernelModule):
-    def forward(self, x, other=None):
-        return -x @ (x if other is None else other).mT
-
-    def spec(self):
-        return _Crossed()
-
-
-def test_a_kernel_that_is_no_covariance_is_refused():
+def test_a_kernel_that_is_no_covariance_is_refused(crossed):
     with pytest.raises(TrainingError, match=r"kernel=_Crossed\(\) is not positive semidefinite.*the eigenvalue -\d"):
-        SupportVector(_Crossed()).fit(*two_classes())
+        SupportVector(crossed).fit(*two_classes())
 
 
 @pytest.mark.parametrize(

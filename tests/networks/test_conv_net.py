@@ -5,7 +5,6 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 from torch import nn
-from torch.func import functional_call, stack_module_state, vmap
 
 from likely import Classifier
 from likely.core.errors import DataError, SpecError
@@ -84,22 +83,8 @@ def test_down_sampling_keeps_shifts_by_whole_blocks():
 
 
 @pytest.mark.parametrize(("norm", "downsample"), list(itertools.product(NORMS, ("max", "stride"))))
-def test_stacked_members_train_as_each_by_itself(norm, downsample):
-    spec = ConvNet((3,), hidden=(4,), norm=norm, downsample=downsample)
-    members = [spec.build((2, 6, 6), 2).double() for _ in range(3)]
-    parameters, buffers = stack_module_state(members)
-    skeleton = spec.build((2, 6, 6), 2).double()
-    x = torch.randn(5, 2, 6, 6, dtype=torch.float64)
-    together = vmap(lambda p, b: functional_call(skeleton, (p, b), (x,)))(parameters, buffers)
-    apart = torch.stack([member(x) for member in members])
-    torch.testing.assert_close(together, apart)
-    together.square().sum().backward()
-    apart.square().sum().backward()
-    for index, member in enumerate(members):
-        for name, parameter in member.named_parameters():
-            torch.testing.assert_close(parameters[name].grad[index], parameter.grad)
-        for name, buffer in member.named_buffers():
-            torch.testing.assert_close(buffers[name][index], buffer)
+def test_stacked_members_train_as_each_by_itself(norm, downsample, same_stacked):
+    same_stacked(ConvNet((3,), hidden=(4,), norm=norm, downsample=downsample), (2, 6, 6))
 
 
 def test_the_same_seed_builds_the_same_module_and_meta_builds_none():

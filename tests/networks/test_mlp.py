@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch.func import functional_call, stack_module_state, vmap
+from torch.func import functional_call, vmap
 
 from likely.core.errors import SpecError
 from likely.core.spec import Spec
@@ -75,25 +75,9 @@ def test_positions_are_rows(norm, residual):
 
 
 @pytest.mark.parametrize(("norm", "residual"), list(itertools.product(NORMS, RESIDUALS)))
-def test_stacked_members_train_as_each_by_itself(norm, residual):
+def test_stacked_members_train_as_each_by_itself(norm, residual, same_stacked):
     """Outputs, gradients and buffers of a vmapped ensemble are those of its members, over two training steps."""
-    spec = MLP((6, 6, 4), norm=norm, residual=residual)
-    members = [spec.build((4, 3), 2).double() for _ in range(3)]
-    parameters, buffers = stack_module_state(members)
-    skeleton = spec.build((4, 3), 2).double()
-    for _ in range(2):
-        x = torch.randn(8, 4, 3, dtype=torch.float64)
-        stacked = vmap(lambda p, b, x: functional_call(skeleton, (p, b), (x,)), in_dims=(0, 0, None))
-        together = stacked(parameters, buffers, x)
-        apart = torch.stack([member(x) for member in members])
-        torch.testing.assert_close(together, apart)
-        together.square().sum().backward()
-        apart.square().sum().backward()
-    for index, member in enumerate(members):
-        for name, parameter in member.named_parameters():
-            torch.testing.assert_close(parameters[name].grad[index], parameter.grad)
-        for name, buffer in member.named_buffers():
-            torch.testing.assert_close(buffers[name][index], buffer)
+    same_stacked(MLP((6, 6, 4), norm=norm, residual=residual), (4, 3), rows=8, passes=2)
 
 
 def test_stacked_members_drop_different_units():

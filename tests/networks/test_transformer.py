@@ -7,7 +7,6 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from torch.func import functional_call, stack_module_state, vmap
 
 from likely import Classifier
 from likely.core.errors import DataError, SpecError
@@ -80,19 +79,8 @@ def test_tokens_may_be_of_any_type():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_stacked_members_answer_as_each_by_itself(kind):
-    spec = tiny(**kind)
-    members = [spec.build((4, 3), 2).double() for _ in range(3)]
-    parameters, buffers = stack_module_state(members)
-    skeleton, x = spec.build((4, 3), 2).double(), torch.randn(5, 4, 3, dtype=torch.float64)
-    together = vmap(lambda p, b: functional_call(skeleton, (p, b), (x,)))(parameters, buffers)
-    apart = torch.stack([member(x) for member in members])
-    torch.testing.assert_close(together, apart)
-    together.square().sum().backward()
-    apart.square().sum().backward()
-    for index, member in enumerate(members):
-        for name, parameter in member.named_parameters():
-            torch.testing.assert_close(parameters[name].grad[index], parameter.grad)
+def test_stacked_members_train_as_each_by_itself(kind, same_stacked):
+    same_stacked(tiny(**kind), (4, 3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
