@@ -6,6 +6,7 @@ import runpy
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -52,41 +53,64 @@ def shared_data():
     return folder
 
 
-KEEP = """
-from likely.core import distributed as _distributed
-import numpy as _numpy, sys as _sys
-_numpy.savez(f"{_sys.argv[1]}/{_distributed.rank()}.npz", **found)
+LISTEN = """
+import runpy, sys
+import numpy as np
+from likely.core import distributed
+
+for line in sys.stdin:
+    script, folder = line.split("\\t")
+    found = runpy.run_path(script)["found"]
+    np.savez(f"{folder.strip()}/{distributed.rank()}.npz", **found)
+    print("done", flush=True)
 """
 
 
 @pytest.fixture(scope="session")
-def by_processes(tmp_path_factory):
-    """Runs a script here, and in processes that fit together: what its `found` holds here, and in each of them."""
+def two_processes(tmp_path_factory):
+    """Two processes that fit together and wait for scripts: to start new ones for each would take most of the time."""
+    folder = tmp_path_factory.mktemp("processes")
+    (folder / "listen.py").write_text(LISTEN)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    shared = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    shared |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
+    started = [
+        subprocess.Popen(
+            [sys.executable, folder / "listen.py"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=(folder / f"error{rank}").open("w"),
+            text=True,
+            env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
+        )
+        for rank in range(2)
+    ]
+    yield started, folder
+    for each in started:
+        each.stdin.close()
+        each.wait(60)
 
-    def by_processes(script, count=2):
-        folder = tmp_path_factory.mktemp("processes")
-        file = folder / "script.py"
-        file.write_text(script + KEEP)
-        here = folder / "here.py"
-        here.write_text(script)
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = str(probe.getsockname()[1])
-        shared = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        shared |= {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
-        started = [
-            subprocess.Popen(
-                [sys.executable, file, folder],
-                stderr=subprocess.PIPE,
-                text=True,
-                env=os.environ | shared | {"RANK": str(rank), "LOCAL_RANK": str(rank)},
-            )
-            for rank in range(count)
-        ]
-        alone = runpy.run_path(str(here))
+
+@pytest.fixture
+def by_processes(two_processes, tmp_path):
+    """Runs a script here, and in two processes that fit together: what its `found` holds here, and in each of them."""
+
+    def by_processes(script):
+        started, logs = two_processes
+        path = tmp_path / "script.py"
+        path.write_text(script)
         for each in started:
-            _, error = each.communicate(timeout=240)
-            assert each.returncode == 0, error[-4000:]
-        return alone["found"], *(dict(np.load(folder / f"{rank}.npz")) for rank in range(count))
+            each.stdin.write(f"{path}\t{tmp_path}\n")
+            each.stdin.flush()
+        alone = runpy.run_path(str(path))["found"]
+        timers = [threading.Timer(240, each.kill) for each in started]
+        for rank, (each, timer) in enumerate(zip(started, timers, strict=True)):
+            timer.start()
+            answer = each.stdout.readline()
+            timer.cancel()
+            assert answer == "done\n", (logs / f"error{rank}").read_text()[-4000:]
+        return alone, *(dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2))
 
     return by_processes

@@ -106,13 +106,16 @@ def _free_port():
         return probe.getsockname()[1]
 
 
-@pytest.fixture(scope="module", params=[2, 3])
-def together(request, script, tmp_path_factory):
-    folder = tmp_path_factory.mktemp(f"ranks{request.param}")
-    launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={request.param}"]
+PROCESSES = 3  # two are those of every model's own test
+
+
+@pytest.fixture(scope="module")
+def together(script, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ranks")
+    launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={PROCESSES}"]
     launch += ["--master-addr=127.0.0.1", f"--master-port={_free_port()}"]
     found = _run([*launch, script, folder], folder)
-    assert len(found) == request.param
+    assert len(found) == PROCESSES
     return found
 
 

@@ -475,7 +475,7 @@ def test_a_header_with_any_part_missing_is_refused_or_gives_a_sound_model(models
         (("params",), [], "does not describe a model that can be rebuilt"),
         (("params", "colour"), "red", "does not describe a model that can be rebuilt: .*colour"),
         (("params", "network"), {"spec": "network.Oracle"}, "Unknown network 'Oracle'"),
-        (("params", "network"), {"spec": "network.MLP", "hidden": [10**9]}, "hidden makes .* weights"),
+        (("params", "network"), {"spec": "network.MLP", "hidden": [10**9]}, "would have .* weights"),
         (("params", "network"), {"spec": "network.MLP", "hidden": [5]}, "does not fit its own specs"),
         (("params", "network"), {"spec": "network.MLP", "hidden": [4, 4]}, "does not fit its own specs: missing"),
         (("params", "network"), "mlp(hidden=__import__('os'))", "is not a literal or a known spec"),

@@ -136,7 +136,7 @@ def fails(x):
         (lambda i, o: None, "network: the function must return a torch.nn.Module; it returned a NoneType"),
         (nn.Linear, r"network=Linear is a class; give a module, Linear\(…\), or a function \(in_shape, out_features\)"),
         (MLP, r"network=MLP is a class; write network=MLP\(\)"),
-        (MLP((10**9,)), r"MLP\(hidden=\(1000000000,\)\): hidden makes 4,000,000,000 weights"),
+        (MLP((10**9,)), r"MLP\(hidden=\(1000000000,\)\) would have 4,000,000,000 weights"),
     ],
     ids=["outputs", "squeezed", "inputs", "assertion", "tuple", "scalar", "nothing", "class", "spec class", "absurd"],
 )

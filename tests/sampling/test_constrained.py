@@ -1,3 +1,4 @@
+import itertools
 import math
 
 import pytest
@@ -43,8 +44,10 @@ TARGETS = {
 }
 
 
-@pytest.mark.parametrize("method", [HMC(), NUTS(), Langevin()])
-@pytest.mark.parametrize("name", list(TARGETS))
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [*((HMC(), name) for name in TARGETS), *itertools.product((NUTS(), Langevin()), ("exponential", "dirichlet"))],
+)
 def test_a_distribution_brings_its_support(method, name):
     """Mean and variance within 5 standard errors, draws inside, and log_prob that of the distribution itself."""
     distribution, start = TARGETS[name]
