@@ -16,7 +16,8 @@ from .attention import Projections
 
 __all__ = ["LinearAttention", "elu_plus_one", "linear_attend"]
 
-CHUNK = 64
+CHUNKS = 32, 128
+"""Steps in a chunk: as many as a key has numbers, within these."""
 
 
 def elu_plus_one(x: Tensor) -> Tensor:
@@ -52,15 +53,15 @@ def linear_attend(
 def _causal_sums(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     """φ(q_i)ᵀ Σ_{j ≤ i} φ(k_j) v_jᵀ for each i, chunk by chunk."""
     steps = query.shape[-2]
-    size = min(CHUNK, steps)
+    size = min(max(CHUNKS[0], min(query.shape[-1], CHUNKS[1])), steps)
     missing = -steps % size
     if missing:
         query, key, value = (functional.pad(each, (0, 0, 0, missing)) for each in (query, key, value))
     query, key, value = (each.unflatten(-2, (-1, size)) for each in (query, key, value))
-    past = query.new_ones(size, size).tril()
-    within = (query @ key.mT * past) @ value
-    before = functional.pad((key.mT @ value).cumsum(-3)[..., :-1, :, :], (0, 0, 0, 0, 1, 0))
-    return (within + query @ before).flatten(-3, -2)[..., :steps, :]
+    within, sums = (query @ key.mT).tril() @ value, key.mT @ value
+    before = sums.cumsum(-3) - sums
+    total = torch.baddbmm(*(each.flatten(0, -3) for each in (within, query, before)))
+    return total.view_as(within).flatten(-3, -2)[..., :steps, :]
 
 
 class LinearAttention(nn.Module):
