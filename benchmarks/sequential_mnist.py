@@ -26,7 +26,7 @@ def run(repeats: int = 1) -> list[Result]:
     return [
         _line("LSTM, row by row", LSTM(64), rows, 15),
         _line("LRU, row by row", LRU(64, layers=2), rows, 15),
-        _line("LRU, pixel by pixel", LRU(32, state=32, layers=2, output="mean"), pixels, 8),
+        _line("LRU, pixel by pixel", LRU(32, state=32, layers=2, output="mean"), pixels, 20),
     ]
 
 
