@@ -17,7 +17,7 @@ from likely import Regressor
 from likely.inference import MAP
 from likely.likelihoods import Normal
 from likely.networks import GRU, LRU, LSTM, Network
-from likely.optim import Adam
+from likely.optim import Adam, Cosine
 
 from .timing import Result, interleave, show
 
@@ -57,7 +57,7 @@ def solved(seeds: int) -> list[Result]:
     new_X, new_y = adding(2_000, STEPS, seed=1)
     results = []
     for name, (network, rate, epochs) in FITS.items():
-        inference = MAP(Adam(rate), epochs=epochs, batch_size=BATCH, clip_norm=CLIP)
+        inference = MAP(Adam(rate), epochs=epochs, batch_size=BATCH, clip_norm=CLIP, schedule=Cosine())
         errors = [
             np.square(
                 Regressor(Normal(), network, inference=inference, random_state=s).fit(X, y).predict(new_X) - new_y

@@ -96,7 +96,7 @@ def test_names_are_listed_and_found():
 
 
 def loaded_after(code):
-    heavy = ("matplotlib", "pandas", "polars", "rich", "typer", "torch")
+    heavy = ("matplotlib", "numba", "pandas", "polars", "rich", "typer", "torch")
     check = f"import sys; {code}; print(*[name for name in {heavy} if name in sys.modules])"
     return subprocess.run([sys.executable, "-c", check], capture_output=True, text=True, check=True).stdout.split()
 
@@ -105,9 +105,9 @@ def test_importing_likely_loads_nothing_heavy():
     assert loaded_after("import likely") == []
 
 
-def test_a_fit_loads_neither_pictures_nor_tables_nor_the_command_line():
+def test_a_fit_loads_no_compiler_no_pictures_no_tables_no_command_line():
     fit = "from likely import Regressor; Regressor().fit([[0.0], [1.0]], [1.0, 2.0]).predict([[2.0]])"
-    assert not {"matplotlib", "polars", "typer"} & set(loaded_after(fit))
+    assert not {"matplotlib", "numba", "polars", "typer"} & set(loaded_after(fit))
 
 
 def test_version_is_that_of_the_installed_package():

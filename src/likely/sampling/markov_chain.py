@@ -181,7 +181,7 @@ class MarkovChain:
         >>> MarkovChain([[0.0, 1.0], [1.0, 0.0]]).sample(4, start=0)
         array([0, 1, 0, 1, 0])
         """
-        from .paths import walk  # compiled, and slow to import
+        from .compiled.paths import walk  # compiled, and slow to import
 
         if not isinstance(n_steps, int) or n_steps < 0 or (chains is not None and chains < 1):
             raise DataError(f"n_steps must be 0 or more and chains 1 or more; found {n_steps!r} and {chains!r}.")

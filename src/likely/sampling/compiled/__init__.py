@@ -1,0 +1,1 @@
+"""Loops over draws, compiled. They are imported where they are needed: numba loads slowly."""
