@@ -85,9 +85,7 @@ class Normal(Likelihood):
             precision = (-2 * log_scale).exp()
             distance = [(y - m).square_() @ p for m, p in zip(mean, precision, strict=True)]
             return -0.5 * torch.stack(distance, -1) + level
-        from .compiled.normal_rows import (
-            normal_rows,
-        )  # a tenth of the time, but only where it is needed: numba loads slowly
+        from .compiled.normal_rows import normal_rows  # a tenth of the time, but numba loads slowly
 
         columns = [each.detach().T.contiguous().numpy() for each in (mean, (-log_scale).exp())]
         out = torch.empty(len(y), len(eta), dtype=torch.float64)
