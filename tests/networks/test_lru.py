@@ -40,20 +40,16 @@ def test_the_equation(steps):
 
 
 @pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
-def test_the_last_state_alone_is_the_last_of_all_and_so_are_its_gradients(dtype, near):
-    layer = LRULayer(5, 6).to(dtype)
+def test_the_last_step_alone_is_the_last_of_all_and_so_are_its_gradients(dtype, near):
+    block = LRUBlock(5, 6).to(dtype)
     x = torch.randn(3, 400, 5, dtype=dtype)
     lengths = torch.tensor([400, 7, 123])
     present = torch.arange(400) < lengths.unsqueeze(1)
     for there, place in ((None, torch.full((3,), 399)), (present, lengths - 1)):
-        pair = layer.last_state(x, there), layer.states(x)[torch.arange(3), place]
-        found, wanted = ((h, *_slopes(h, layer)) for h in pair)
+        pair = block.last(x, there), block(x)[torch.arange(3), place]
+        found, wanted = ((y, *torch.autograd.grad(y.square().sum(), list(block.parameters()))) for y in pair)
         for own, other in zip(found, wanted, strict=True):
             assert (own - other).abs().max() <= near * max(1, other.abs().max())
-
-
-def _slopes(h, layer):
-    return torch.autograd.grad(h.square().sum(), [layer.log_rate, layer.phase, layer.input_weight])
 
 
 def test_a_block_is_a_gated_change_of_its_input():

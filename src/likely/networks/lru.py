@@ -20,7 +20,6 @@ from ..core.rows import Inputs
 from ..core.spec import is_whole, require
 from .base import Network, refuse_absurd
 from .layers.init import lecun
-from .layers.recurrent import reversed_steps
 from .layers.scan import scan
 from .layers.steps import Embedding, at_each, check_tokens, pooled, step_features, steps_of
 from .recurrent_base import Output, check_sequence_shape, check_sequence_spec, ragged_example, readout
@@ -135,8 +134,7 @@ class LRUBlock(nn.Module):
 
     def last(self, x: Tensor, present: Tensor | None = None) -> Tensor:
         """Only the last step of each sequence: (n, t, width) → (n, width)."""
-        h = self.memory.last_state(self.norm(x), present)
-        x = pooled(x, present, "last")
+        h, x = (pooled(each, present, "last") for each in (self.memory.states(self.norm(x)), x))
         return self._changed(x, h, self.norm(x))
 
     def _changed(self, x: Tensor, h: Tensor, z: Tensor) -> Tensor:
@@ -194,26 +192,6 @@ class LRULayer(nn.Module):
         inputs = functional.linear(x, self._scaled())
         h = scan(self.decay(), torch.view_as_complex(inputs.unflatten(-1, (-1, 2))))
         return torch.view_as_real(h).flatten(-2)
-
-    def last_state(self, x: Tensor, present: Tensor | None = None) -> Tensor:
-        """h of the last step alone, a weighted sum of all inputs: h_T = γ ⊙ Σ_t λ^{T−t} ⊙ B x_t, (n, state).
-
-        Since B x is linear, the sum over steps comes first, as one matrix product, and no other state is computed.
-        """
-        ages = torch.arange(x.shape[1], device=x.device).double()
-        if present is None:
-            ages = ages.flip(0)
-        else:  # from its own end each sequence has the same ages
-            x = torch.where(present.unsqueeze(-1), reversed_steps(x, present), 0.0)
-        rate, phase = (part.double().unsqueeze(-1) * ages for part in (self._rate(), self.phase))
-        power = torch.exp(-rate)  # angles of many turns want the digits of a double
-        real, imaginary = ((power * part).to(x.dtype) for part in (phase.cos(), phase.sin()))
-        powers = torch.cat([real, imaginary]).expand(len(x), -1, -1)
-        sums = torch.bmm(powers, x).unflatten(1, (2, -1))  # (n, 2, state/2, width)
-        weight = self._scaled().unflatten(0, (-1, 2))  # (state/2, 2, width)
-        products = torch.einsum("nisd,sjd->nsij", sums, weight)
-        parts = products[..., 0, 0] - products[..., 1, 1], products[..., 0, 1] + products[..., 1, 0]
-        return torch.stack(parts, -1).flatten(-2)
 
     def _scaled(self) -> Tensor:
         """γ ⊙ B, (state, width)."""

@@ -53,6 +53,18 @@ def test_chunks_and_the_compiled_loop_agree(shape, reverse, monkeypatch):
     torch.testing.assert_close(found, scan(decay, inputs, reverse=reverse), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("own", [False, True])
+def test_compiled_slopes_are_those_that_can_be_differentiated_again(reverse, own):
+    decay, inputs = made((3, 11, 4))
+    decay = decay.detach().expand(3, 4).clone().requires_grad_() if own else decay
+    total = (scan(decay, inputs, reverse=reverse) ** 2).real.sum()
+    compiled = torch.autograd.grad(total, (decay, inputs), retain_graph=True)
+    again = torch.autograd.grad(total, (decay, inputs), create_graph=True)
+    for one, other in zip(compiled, again, strict=True):
+        torch.testing.assert_close(one, other.detach())
+
+
 def test_inputs_need_not_be_contiguous():
     decay, inputs = made((4, 9, 5))
     turned = inputs.detach().transpose(0, 2)  # (5, 9, 4)

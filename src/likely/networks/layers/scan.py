@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.autograd import Function
@@ -44,7 +45,7 @@ class _Scan(Function):
         decay, inputs = decay.resolve_conj(), inputs.resolve_conj()
         if not inputs.numel():
             return torch.empty_like(inputs)
-        if inputs.device.type == "cpu" and decay.dtype == inputs.dtype in COMPILED:
+        if _compiles(decay, inputs):
             return _compiled(decay, inputs, reverse)
         return _in_chunks(decay, inputs, reverse)
 
@@ -57,6 +58,8 @@ class _Scan(Function):
     @staticmethod
     def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor, None]:
         decay, h = ctx.saved_tensors
+        if not torch.is_grad_enabled() and _compiles(decay, slope) and h.numel():
+            return *_compiled_slopes(decay, slope, h, ctx.reverse), None
         g = scan(decay.conj(), slope, reverse=not ctx.reverse)
         if not ctx.needs_input_grad[0]:
             return None, g, None
@@ -84,15 +87,39 @@ class _Scan(Function):
         return scan(decay.reshape(len(decay), *between, *decay.shape[1:]), inputs, reverse=reverse), 0
 
 
+def _compiles(decay: Tensor, inputs: Tensor) -> bool:
+    return inputs.device.type == "cpu" and decay.dtype == inputs.dtype in COMPILED
+
+
 def _compiled(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
     from .scan_loop import scan_ahead, scan_back  # only where it is needed: numba loads slowly
 
     u = inputs.detach().contiguous()
     out = torch.empty_like(u)
-    many = decay.detach().expand_as(u[..., 0, :]).reshape(-1, u.shape[-1]).contiguous()
-    rows, states = (part.view(-1, *part.shape[-2:]).numpy() for part in (u, out))
-    (scan_back if reverse else scan_ahead)(many.numpy(), rows, states)
+    (scan_back if reverse else scan_ahead)(_each(decay, u), _flat(u), _flat(out))
     return out
+
+
+def _compiled_slopes(decay: Tensor, slope: Tensor, h: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+    """∂L/∂λ and ∂L/∂u in one pass over the steps."""
+    from .scan_loop import slopes_of_ahead, slopes_of_back
+
+    slope = slope.resolve_conj().contiguous()
+    g, rate = torch.empty_like(slope), torch.empty_like(slope[..., 0, :])
+    each = slopes_of_back if reverse else slopes_of_ahead
+    each(_each(decay, slope), _flat(slope), _flat(h.detach().contiguous()), _flat(g), _flat(rate.unsqueeze(-2))[:, 0])
+    return rate.sum_to_size(decay.shape), g
+
+
+def _each(decay: Tensor, steps: Tensor) -> np.ndarray:
+    """λ of every row (…, t, d), as (rows, d)."""
+    many = decay.detach().resolve_conj().expand_as(steps[..., 0, :])
+    return many.reshape(-1, steps.shape[-1]).contiguous().numpy()
+
+
+def _flat(steps: Tensor) -> np.ndarray:
+    """(…, t, d) as (rows, t, d), the same numbers."""
+    return steps.view(-1, *steps.shape[-2:]).numpy()
 
 
 def _in_chunks(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
