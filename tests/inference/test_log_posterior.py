@@ -109,11 +109,13 @@ def test_blocks_of_rows_add_up(name, data, problem_of, monkeypatch):
     problem = problem_of(model, X, targets(model, y))
     whole = LogPosterior(problem)
     theta = whole.start() + 0.3 * torch.randn(4, whole.size, dtype=torch.float64)
+    value, slope = whole(theta), whole.value_and_grad(theta)
     monkeypatch.setattr(log_posterior, "BLOCK", 1)  # the least is 64 rows
+    monkeypatch.setattr(log_posterior, "WIDEST", 1)
     parts = LogPosterior(problem)
     assert len(parts._blocks(4)) == 3
-    torch.testing.assert_close(parts(theta), whole(theta), rtol=1e-12, atol=1e-10)
-    for ours, theirs in zip(parts.value_and_grad(theta), whole.value_and_grad(theta), strict=True):
+    torch.testing.assert_close(parts(theta), value, rtol=1e-12, atol=1e-10)
+    for ours, theirs in zip(parts.value_and_grad(theta), slope, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-11, atol=1e-10)
 
 
@@ -152,3 +154,11 @@ def test_batch_norm_uses_the_statistics_of_all_rows(data, problem_of):
     torch.testing.assert_close(layer.running_mean, hidden.mean(0).detach())
     torch.testing.assert_close(layer.running_var, hidden.var(0).detach())
     assert not target.module.training
+
+
+def test_blocks_are_as_long_as_the_widest_layer_allows(monkeypatch, problem_of):
+    rng = np.random.default_rng(0)
+    density = LogPosterior(problem_of(Regressor(network=MLP((7, 50, 4))), rng.normal(size=(300, 3)), np.zeros(300)))
+    assert [len(batch.x) for batch in density._blocks(2)] == [300]
+    monkeypatch.setattr(log_posterior, "WIDEST", 2 * 50 * 100)  # of two chains, 100 rows of 50 units
+    assert [len(batch.x) for batch in density._blocks(2)] == [100, 100, 100]

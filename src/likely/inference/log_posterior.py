@@ -25,7 +25,9 @@ from .problem import Problem
 __all__ = ["LogPosterior"]
 
 BLOCK = 1 << 22
-"""Numbers of η at once, over all chains."""
+"""Numbers of x at once, over all chains, where the network is linear: one matrix product."""
+WIDEST = 1 << 21
+"""Numbers of the widest layer at once, over all chains, of other networks: more are made no faster, and fill memory."""
 
 
 class LogPosterior:
@@ -49,6 +51,7 @@ class LogPosterior:
         self._cut: dict[int, list[Batch]] = {}
         plain = isinstance(self.module, Predictor) and self.module.linear is not None and not self.module.positions
         self._linear = plain and self.module.offset is None and self.module.unit is None and problem.data.x.ndim == 2
+        self._width = 0 if self._linear else _widest(self.module, problem)
 
     # --- parameters ---------------------------------------------------------------------------------------------
     def start(self) -> Tensor:
@@ -186,7 +189,7 @@ class LogPosterior:
     def _blocks(self, chains: int) -> list[Batch]:
         """This process's rows in blocks that suit the number of chains; cut once, and kept where that costs little."""
         data = self.problem.data
-        rows = max(64, BLOCK // (chains * row_size(data.x)))
+        rows = max(64, BLOCK // (chains * row_size(data.x)) if self._linear else WIDEST // (chains * self._width))
         if rows in self._cut:
             return self._cut[rows]
         found = list(data.blocks(distributed.share(len(data)), rows))
@@ -221,3 +224,20 @@ def _settle(module: nn.Module, problem: Problem) -> None:
             module(batch.x)
     for layer, momentum in zip(layers, momenta, strict=True):
         layer.momentum = momentum
+
+
+@torch.no_grad()
+def _widest(module: nn.Module, problem: Problem) -> int:
+    """How many numbers the widest layer makes of a row."""
+    few = problem.data.batch(slice(0, min(8, len(problem.data)))).x
+    sizes = [len(few) * row_size(few)]
+    hooks = [
+        layer.register_forward_hook(lambda _, __, out: sizes.append(out.numel()) if isinstance(out, Tensor) else None)
+        for layer in module.modules()
+    ]
+    try:
+        module(few)
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return max(sizes) // len(few)
