@@ -119,7 +119,10 @@ def evaluate(data: str, method: str, splits: int) -> Row:
         rows, truth = (X[b] - mean) / scale, (y[b] - centre) / unit
         errors.append(unit * np.sqrt(np.mean((model.predict(rows) - truth) ** 2)))
         scores.append(np.mean(model.log_prob(rows, truth)) - np.log(unit))
-    found = [(round(float(np.mean(v)), 4), round(float(np.std(v) / len(v) ** 0.5), 4)) for v in (errors, scores)]
+    spread = [np.std(v, ddof=1) / len(v) ** 0.5 if splits > 1 else 0.0 for v in (errors, scores)]
+    found = [
+        (round(float(np.mean(v)), 4), round(float(own), 4)) for v, own in zip((errors, scores), spread, strict=True)
+    ]
     return Row(data, method, budget, splits, *found)
 
 
