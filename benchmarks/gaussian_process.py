@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import ConstantKernel, WhiteKernel
 
 from likely.kernels import RBF
 from likely.likelihoods import Normal
-from likely.models.gaussian_process import GaussianProcess
+from likely.models.kernel.gaussian_process import GaussianProcess
 
 from .timing import Result, compare, interleave, show
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from likely.kernels import NNGP
-from likely.models.kernel_ridge import KernelRidge
+from likely.models.kernel.kernel_ridge import KernelRidge
 from likely.networks import MLP
 
 from .datasets import Split, mnist

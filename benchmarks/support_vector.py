@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 from sklearn.svm import SVC, SVR
 
 from likely.kernels import RBF
-from likely.models.support_vector import SupportVector
+from likely.models.kernel.support_vector import SupportVector
 
 from .timing import Result, compare, interleave, show
 

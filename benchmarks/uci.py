@@ -21,7 +21,7 @@ from likely import Regressor, priors
 from likely.inference import HMC, MAP, SGLD, Ensemble, Laplace, MCDropout, Variational
 from likely.kernels import RBF
 from likely.likelihoods import Normal
-from likely.models.gaussian_process import GaussianProcess
+from likely.models.kernel.gaussian_process import GaussianProcess
 from likely.networks import MLP
 from likely.optim import Adam, Cosine
 

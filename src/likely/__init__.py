@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         BayesianNetwork,
         Classifier,
         FactorAnalysis,
+        FrameModel,
         GaussianMixture,
         GaussianProcess,
         HiddenMarkov,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
         Perceptron,
         Regressor,
         SupportVector,
+        TableModel,
     )
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "BayesianNetwork",
     "Classifier",
     "FactorAnalysis",
+    "FrameModel",
     "GaussianMixture",
     "GaussianProcess",
     "HiddenMarkov",
@@ -56,13 +59,14 @@ __all__ = [
     "Perceptron",
     "Regressor",
     "SupportVector",
+    "TableModel",
     "__version__",
     "load",
 ]
 
 _ROOMS = (
-    *("core", "data", "divergences", "emissions", "evaluate", "graphical", "inference", "kernels", "likelihoods"),
-    *("models", "networks", "optim", "plots", "priors", "recursions", "sampling", "theory"),
+    *("core", "data", "evaluate", "inference", "kernels", "likelihoods", "models", "networks", "optim", "plots"),
+    *("priors", "probability", "sampling", "theory"),
 )
 
 
@@ -78,10 +82,9 @@ def load(path: str | os.PathLike[str], **code: Any) -> Estimator:
     ...     load(f"{folder}/line.likely").predict([[2.0]]).round(6)
     array([5.])
     """
-    from . import data, models  # the rooms whose estimators a file may hold
+    from . import models
     from .core.estimator import load_estimator
 
-    _ = data
     return load_estimator(path, find=models.find, **code)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely import Regressor, load
-from likely.data import Table, TableModel, read_table
+from likely import Regressor, TableModel, load
+from likely.data import Table, read_table
 
 
 def test_it_saves_what_python_would_fit(run, shop, regressor):

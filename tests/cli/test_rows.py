@@ -6,8 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely import GaussianMixture, HiddenMarkov, load
-from likely.data import FrameModel
+from likely import FrameModel, GaussianMixture, HiddenMarkov, load
 from likely.likelihoods import Poisson
 
 

@@ -13,11 +13,10 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 import likely
-from likely import Classifier, Regressor
+from likely import Classifier, Regressor, TableModel
 from likely.core.errors import ModelFileError, SpecError
 from likely.core.estimator import _MODELS, Estimator
 from likely.core.files import read_file
-from likely.data import TableModel
 from likely.inference import MAP, Ensemble, Exact, MCDropout, Newton
 from likely.likelihoods import MultivariateNormal, Poisson, Product
 from likely.likelihoods import Normal as NormalNoise

@@ -136,7 +136,7 @@ def test_a_fresh_process_loads_a_model_whose_file_it_has_not_imported(tmp_path):
     model.save(tmp_path / "pca.likely")
     np.save(tmp_path / "rows.npy", rows)
     code = (
-        "import sys, numpy as np, likely; before = 'likely.models.pca' in sys.modules; "
+        "import sys, numpy as np, likely; before = 'likely.models.linear_gaussian.pca' in sys.modules; "
         "model = likely.load(sys.argv[1] + '/pca.likely'); rows = np.load(sys.argv[1] + '/rows.npy'); "
         "print(before, 'likely.models.hopfield' in sys.modules, model.transform(rows)[0, 0] == float(sys.argv[2]))"
     )

@@ -9,9 +9,9 @@ from sklearn.datasets import load_digits
 
 from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
-from likely.core.rows import Ragged
 from likely.core.spec import Spec, registered
 from likely.data.augment import Augment, Compose, Crop, Cutout, Flip, Jitter, Mixup, Rotate, Shift, turned
+from likely.data.rows import Ragged
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Normal
 from likely.networks import MLP, Linear

@@ -9,8 +9,8 @@ from torch.func import grad, jacrev, vmap
 from likely.core.errors import DataError
 from likely.core.spec import Spec
 from likely.likelihoods import Likelihood, Product, Target
-from likely.likelihoods.joint import point
 from likely.likelihoods.mle import maximise
+from likely.probability.joint import point
 
 
 def objective(likelihood, eta, y, weight):

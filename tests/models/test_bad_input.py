@@ -63,7 +63,7 @@ def with_value(array, place, value):
         (X + 1j, "X.*Complex data not supported"),
         (torch.tensor(X + 1j), "X must be a real.* tensor of rows"),
         (torch.tensor(X).to_sparse(), "X must be a real, dense tensor of rows"),
-        (np.full((30, 3), "abc"), "X has text where numbers are needed; .* use likely.data.TableModel"),
+        (np.full((30, 3), "abc"), "X has text where numbers are needed; .* use likely.TableModel"),
         (np.full((30, 3), "abc", dtype=object), "X has text where numbers are needed"),
         ([[{}, 1.0, 2.0]] * 30, "X has values that are not numbers"),
         (X.astype("datetime64[D]"), r"X has values of kind datetime64\[D\] where numbers are needed"),

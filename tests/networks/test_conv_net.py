@@ -8,8 +8,8 @@ from torch import nn
 
 from likely import Classifier
 from likely.core.errors import DataError, SpecError
-from likely.core.graph import Graph
 from likely.core.spec import Spec
+from likely.data.graph import Graph
 from likely.inference import MAP
 from likely.networks import ConvNet, Network
 from likely.networks.layers import ACTIVATIONS, activation

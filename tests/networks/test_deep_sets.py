@@ -8,9 +8,9 @@ import torch
 
 from likely import Classifier, Regressor
 from likely.core.errors import SpecError
-from likely.core.graph import Graph, Graphs
-from likely.core.rows import Ragged
 from likely.core.spec import Spec
+from likely.data.graph import Graph, Graphs
+from likely.data.rows import Ragged
 from likely.inference import MAP
 from likely.networks import DeepSets, Network
 from likely.networks.layers.sets import EquivariantLinear

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from likely import Classifier, priors
-from likely.core.graph import Graph, Graphs
+from likely.data.graph import Graph, Graphs
 from likely.inference import MAP
 from likely.networks import GCN
 from likely.networks.layers.graph import normalised_adjacency

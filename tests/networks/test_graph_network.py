@@ -9,8 +9,8 @@ import torch
 
 from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
-from likely.core.graph import Graph, Graphs
 from likely.core.spec import Spec
+from likely.data.graph import Graph, Graphs
 from likely.inference import MAP
 from likely.networks import GAT, GCN, ChebNet, MessagePassing, Network
 

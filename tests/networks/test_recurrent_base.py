@@ -9,8 +9,8 @@ from torch import nn
 
 from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
-from likely.core.rows import Ragged
 from likely.core.spec import Spec
+from likely.data.rows import Ragged
 from likely.inference import MAP
 from likely.networks import GRU, LRU, LSTM, RNN, Network
 

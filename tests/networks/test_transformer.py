@@ -10,8 +10,8 @@ import torch
 
 from likely import Classifier
 from likely.core.errors import DataError, SpecError
-from likely.core.rows import Ragged
 from likely.core.spec import Spec
+from likely.data.rows import Ragged
 from likely.inference import MAP
 from likely.networks import Network, Transformer
 from likely.optim import Adam

@@ -4,7 +4,7 @@ import pytest
 from likely.core.errors import DataError
 from likely.kernels import RBF
 from likely.likelihoods import Bernoulli, Categorical, Normal, Poisson
-from likely.models.gaussian_process import GaussianProcess
+from likely.models.kernel.gaussian_process import GaussianProcess
 from likely.plots.processes import process
 
 

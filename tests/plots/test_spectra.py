@@ -5,7 +5,7 @@ from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection, PathCollection
 
 from likely.core.errors import DataError
-from likely.core.graph import Graph
+from likely.data.graph import Graph
 from likely.plots.spectra import spectrum
 from likely.theory.spectral import graph_spectrum
 

@@ -155,7 +155,7 @@ def inside_support(target, x):
 
 
 def curve(target, x):
-    from likely.likelihoods.quantiles import cdf
+    from likely.probability.quantiles import cdf
 
     return cdf(target, torch.from_numpy(x).clamp(-1, 3) if isinstance(target, Uniform) else torch.from_numpy(x)).numpy()
 

@@ -11,7 +11,7 @@ from torch import nn
 
 from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
-from likely.core.rows import Ragged
+from likely.data.rows import Ragged
 from likely.inference import MAP
 from likely.likelihoods import Normal
 from likely.networks import MLP

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from likely.core.errors import DataError, SpecError
-from likely.core.graph import Graph
+from likely.data.graph import Graph
 from likely.networks.layers.graph import LAPLACIANS
 from likely.theory.spectral import (
     convolve,

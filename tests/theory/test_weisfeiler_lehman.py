@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from likely.core.errors import DataError
-from likely.core.graph import Graph, Graphs
+from likely.data.graph import Graph, Graphs
 from likely.networks import GAT, GCN, ChebNet, MessagePassing
 from likely.theory.weisfeiler_lehman import same_colours, weisfeiler_lehman
 

@@ -11,7 +11,13 @@ import typer
 from ..core.errors import DataError, SpecError
 from .options import JsonOption, ModelArgument, TableArgument, check_out
 from .output import lines, print_json
-from .predict import ENDINGS, SHOWN, beside, give, write_table
+from .predict import (
+    ENDINGS,
+    SHOWN,
+    beside,
+    give,
+    write_table,
+)
 
 __all__ = ["decode"]
 
@@ -38,7 +44,8 @@ def decode(
     import polars as pl
 
     from .. import load
-    from ..data import FrameModel, read_table
+    from ..data import read_table
+    from ..models import FrameModel
 
     check_out(out, ENDINGS)
     if method not in ("viterbi", "posterior"):

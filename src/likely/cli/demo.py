@@ -15,7 +15,13 @@ import typer
 from .compare import candidates, leaderboard
 from .evaluate import evaluate
 from .fit import fit
-from .output import command, guarded, heading, lines, print_board
+from .output import (
+    command,
+    guarded,
+    heading,
+    lines,
+    print_board,
+)
 from .predict import predict, write_table
 
 __all__ = ["demo"]

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .options import JsonOption, ModelArgument, TableArgument, UnseenOption, load_model, with_target
+from .options import (
+    JsonOption,
+    ModelArgument,
+    TableArgument,
+    UnseenOption,
+    load_model,
+    with_target,
+)
 from .output import print_json, print_table
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..data import TableModel
+    from ..models import TableModel
 
 __all__ = ["evaluate", "measures"]
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..core.spec import Spec
-    from ..data import FrameModel, TableModel
+    from ..models import FrameModel, TableModel
 
 __all__ = [
     "CategoryOption",
@@ -101,9 +101,10 @@ def build_model(
 ) -> TableModel:
     """The unfitted model of a table; `parts` are the texts of its likelihood, network, prior and inference."""
     from .. import Classifier, Regressor
-    from ..data import Table, TableModel
+    from ..data import Table
     from ..inference import Inference
     from ..likelihoods import Likelihood
+    from ..models import TableModel
     from ..networks import Network
     from ..priors import Prior
 
@@ -143,7 +144,7 @@ def parts_of(text: str) -> dict[str, str]:
 def load_model(path: Path, unseen: str = "error") -> TableModel:
     """The model of a table in a file."""
     from .. import load
-    from ..data import TableModel
+    from ..models import TableModel
 
     if unseen not in ("error", "ignore"):
         raise SpecError(f"--unseen {unseen!r}: unseen must be error or ignore.")
@@ -160,7 +161,7 @@ def load_model(path: Path, unseen: str = "error") -> TableModel:
 def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel:
     """The model of a target, or of the rows of a table themselves, in a file."""
     from .. import load
-    from ..data import FrameModel
+    from ..models import FrameModel
 
     model = load(path)
     return model if isinstance(model, FrameModel) else load_model(path, unseen)

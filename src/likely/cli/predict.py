@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
-from .options import JsonOption, ModelArgument, TableArgument, UnseenOption, check_out, load_any
+from .options import (
+    JsonOption,
+    ModelArgument,
+    TableArgument,
+    UnseenOption,
+    check_out,
+    load_any,
+)
 from .output import lines, print_json, print_table
 from .rows import answers
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..data import TableModel
+    from ..models import TableModel
 
 __all__ = ["ENDINGS", "SHOWN", "beside", "give", "predict", "predictions", "write_table"]
 
@@ -44,7 +51,8 @@ def predict(
 
     Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
     """
-    from ..data import FrameModel, read_table
+    from ..data import read_table
+    from ..models import FrameModel
 
     check_out(out, ENDINGS)
     fitted = load_any(model, unseen)

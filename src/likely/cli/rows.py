@@ -13,7 +13,7 @@ from .output import lines, number, print_json
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..data import FrameModel
+    from ..models import FrameModel
 
 __all__ = ["answers", "fit_rows", "make_model"]
 
@@ -30,7 +30,7 @@ def make_model(text: str, seed: int, verbose: bool) -> Any:
     from .. import models
     from ..core.parse import parse_call
     from ..inference import LatentInference
-    from ..inference.topics import TopicInference
+    from ..inference.latent.topics import TopicInference
     from ..likelihoods import Likelihood
 
     def maker(name: str) -> Callable[..., Any]:
@@ -63,8 +63,9 @@ def fit_rows(
     json: bool,
 ) -> None:
     """Fit the model that `text` describes to the rows of a table, save it, and say what it found."""
-    from ..data import FrameModel, read_table
+    from ..data import read_table
     from ..data.frame import as_frame, column_of
+    from ..models import FrameModel
 
     model = make_model(text, seed, verbose=not json)
     rows = read_table(table)

@@ -54,7 +54,8 @@ def sample(
 def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, seed: int) -> pl.DataFrame:
     import polars as pl
 
-    from ..data import FrameModel, TableModel, read_table
+    from ..data import read_table
+    from ..models import FrameModel, TableModel
 
     if isinstance(fitted, FrameModel):
         if table is not None:

@@ -15,7 +15,7 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
     """Show a model file: its parts, how it reads each column, its parameters and, if it is linear, its coefficients."""
     from .. import load
     from ..core.files import read_file
-    from ..data import TableModel
+    from ..models import TableModel
 
     header, _ = read_file(model)
     fitted = load(model)

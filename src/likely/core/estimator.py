@@ -15,7 +15,13 @@ from torch import Tensor
 
 from .errors import ModelFileError, SpecError
 from .files import read_file, write_file
-from .spec import Spec, _plain, _short, _unplain, refuse_namesake
+from .spec import (
+    Spec,
+    _plain,
+    _short,
+    _unplain,
+    refuse_namesake,
+)
 from .version import __version__
 
 __all__ = ["Estimator", "load_estimator"]

@@ -17,7 +17,14 @@ from typing import Any, TypeVar
 
 from .errors import SpecError
 from .kinds import hints_of
-from .spec import Spec, _call, _lookup, _short, fold, registered
+from .spec import (
+    Spec,
+    _call,
+    _lookup,
+    _short,
+    fold,
+    registered,
+)
 
 __all__ = ["parse_call", "parse_spec"]
 

@@ -10,13 +10,23 @@ from .spec import Spec, registered
 
 __all__ = ["open_room"]
 
+CLOSED = "compiled"
+"""Folders of this name hold loops for the compiler, which is loaded where they are used."""
+
 
 def open_room(package: str, axis: type[Spec]) -> None:
-    """Import every file of a package; specs of `axis` that its public list does not name yet join it."""
+    """Import every file of a package and of its folders; specs of `axis` that its public list lacks join it."""
     room = sys.modules[package]
-    for found in pkgutil.iter_modules(room.__path__):
-        importlib.import_module(f"{package}.{found.name}")
+    _import_files(package)
     for name, cls in registered(axis).items():
         if cls.__module__.startswith(f"{package}.") and not hasattr(room, name):
             setattr(room, name, cls)
             room.__all__.append(name)
+
+
+def _import_files(package: str) -> None:
+    for file in pkgutil.iter_modules(sys.modules[package].__path__):
+        name = f"{package}.{file.name}"
+        importlib.import_module(name)
+        if file.ispkg and file.name != CLOSED:
+            _import_files(name)

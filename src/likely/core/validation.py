@@ -16,7 +16,7 @@ from .errors import DataError
 
 __all__ = ["as_rows", "as_weights", "check_finite", "device_of"]
 
-TABLES = "for tables with categories, dates or missing values use likely.data.TableModel."
+TABLES = "for tables with categories, dates or missing values use likely.TableModel."
 
 
 def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Tensor:
@@ -83,7 +83,7 @@ def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = F
             column = column or (f", column {rest[0]}" if len(rest) == 1 else f", position {rest}" if rest else "")
             raise DataError(
                 f"{name} contains {found} at row {row}{column}; drop or fill such values first "
-                "(likely.data.TableModel fills missing ones in tables)."
+                "(likely.TableModel fills missing ones in tables)."
             )
 
 

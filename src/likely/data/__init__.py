@@ -1,10 +1,8 @@
-"""Data in: tables, their encoding, models of tables; graphs; augmentation."""
+"""Data in: tables and their encoding; rows of any length; graphs; augmentation."""
 
-from ..core.graph import Graph
 from . import augment
-from .frame_model import FrameModel
+from .graph import Graph
 from .read import read_table
 from .table import Table
-from .table_model import TableModel
 
-__all__ = ["FrameModel", "Graph", "Table", "TableModel", "augment", "read_table"]
+__all__ = ["Graph", "Table", "augment", "read_table"]

@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
 from ..core.errors import DataError, SpecError
-from ..core.rows import Inputs, Rows
 from ..core.spec import Spec, require
+from .rows import Inputs, Rows
 
 __all__ = ["Augment", "Compose", "Crop", "Cutout", "Flip", "Jitter", "Mixup", "Rotate", "Shift"]
 

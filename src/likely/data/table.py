@@ -17,7 +17,17 @@ from torch import Tensor
 
 from ..core.errors import DataError, SpecError
 from ..core.estimator import Estimator
-from .columns import Category, Column, Constant, Date, Number, as_numbers, as_text, column_from_json, kind_of
+from .columns import (
+    Category,
+    Column,
+    Constant,
+    Date,
+    Number,
+    as_numbers,
+    as_text,
+    column_from_json,
+    kind_of,
+)
 from .dates import as_days, cycles_in
 from .frame import as_frame, column_of, is_number, some
 

@@ -17,7 +17,13 @@ from sklearn.base import is_classifier
 from ..core.errors import DataError
 from .result import Result, plus_minus
 from .scores import log_scores
-from .validation import CrossValidation, RowScore, folds_of, mean_and_error, run
+from .validation import (
+    CrossValidation,
+    RowScore,
+    folds_of,
+    mean_and_error,
+    run,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table

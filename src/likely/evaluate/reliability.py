@@ -15,7 +15,7 @@ from scipy.stats import kstest
 from torch import Tensor
 
 from ..core.errors import DataError
-from ..likelihoods.quantiles import cdf
+from ..probability.quantiles import cdf
 from .protocol import as_array, missing, need, opened
 from .result import Result
 

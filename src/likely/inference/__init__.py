@@ -5,23 +5,23 @@ from __future__ import annotations
 from ..core.room import open_room
 from .automatic import automatic
 from .checkpoint import Checkpoint
-from .conjugate import BetaBinomial, beta_binomial
-from .draws import ChainPosterior
-from .em import EM, elbo
-from .ensemble import Ensemble
-from .exact import Exact
 from .gaussian import GaussianPosterior
-from .laplace_posterior import LaplacePosterior
-from .latent import Latent, LatentFit, LatentInference
-from .map import MAP, Noise
-from .mc_dropout import DropoutPosterior, MCDropout
-from .newton import Newton
+from .laplace.posterior import LaplacePosterior
+from .latent.em import EM, elbo
+from .latent.latent import Latent, LatentFit, LatentInference
+from .latent.topics import CollapsedGibbs, TopicInference, VariationalBayes
+from .linear.conjugate import BetaBinomial, beta_binomial
+from .linear.exact import Exact
+from .linear.newton import Newton
+from .mcmc.draws import ChainPosterior
 from .posterior import Posterior
 from .problem import Inference, Problem
-from .topics import CollapsedGibbs, TopicInference, VariationalBayes
-from .train import Epoch
-from .truncation import Truncation
-from .variational import VariationalPosterior
+from .training.engine import Epoch
+from .training.ensemble import Ensemble
+from .training.map import MAP, Noise
+from .training.mc_dropout import DropoutPosterior, MCDropout
+from .training.truncation import Truncation
+from .variational.variational import VariationalPosterior
 
 __all__ = [
     "EM",

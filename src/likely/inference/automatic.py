@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ..optim import LBFGS
-from .exact import Exact
-from .map import MAP
-from .newton import Newton
+from .linear.exact import Exact
+from .linear.newton import Newton
 from .problem import Inference, Problem
+from .training.map import MAP
 
 __all__ = ["automatic"]
 

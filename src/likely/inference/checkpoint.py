@@ -13,8 +13,8 @@ from torch import Tensor
 from ..core import distributed
 from ..core.errors import ModelFileError
 from ..core.files import read_file, write_file
-from ..core.rows import Rows
 from ..core.spec import Spec, require
+from ..data.rows import Rows
 from .dataset import Dataset
 
 __all__ = ["Checkpoint", "Saver", "data_fingerprint"]

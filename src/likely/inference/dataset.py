@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from ..core.rows import Inputs, Ragged, Rows, row_size
+from ..data.rows import Inputs, Ragged, Rows, row_size
 
 __all__ = ["Batch", "Dataset"]
 

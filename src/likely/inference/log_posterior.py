@@ -16,11 +16,11 @@ from torch.func import functional_call
 
 from ..core import distributed
 from ..core.random import isolated
-from ..core.rows import Inputs, row_size
-from .batched import batched
+from ..data.rows import Inputs, row_size
 from .dataset import Batch
 from .predictor import Predictor
 from .problem import Problem
+from .training.batched import batched
 
 __all__ = ["LogPosterior"]
 

@@ -19,7 +19,7 @@ from torch.nn.functional import logsigmoid
 
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
-from ..core.rows import Inputs, row_size
+from ..data.rows import Inputs, row_size
 
 __all__ = ["Posterior"]
 

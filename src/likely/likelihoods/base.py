@@ -16,8 +16,8 @@ from torch.distributions import Bernoulli, Distribution, constraints
 
 from ..core.errors import DataError
 from ..core.spec import Spec
+from ..probability.joint import point
 from .curvature import curvature
-from .joint import point
 from .mle import newton
 from .weighted import as_given, clean
 

@@ -14,7 +14,14 @@ from torch import Tensor, distributions
 from torch.distributions import constraints
 
 from .base import Likelihood, Target
-from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .choices import (
+    Choice,
+    arrange,
+    free,
+    learned,
+    logarithms,
+    require_choice,
+)
 from .mle import ascend
 from .special import bounded_exp, gamma_remainder, log_sigmoid
 

@@ -12,7 +12,14 @@ from torch import Tensor, distributions
 
 from . import weighted
 from .base import Likelihood, Target
-from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .choices import (
+    Choice,
+    arrange,
+    free,
+    learned,
+    logarithms,
+    require_choice,
+)
 from .normal import location_unit
 from .special import bounded_exp, bounded_log
 

@@ -15,7 +15,14 @@ from torch.distributions import constraints
 
 from . import weighted
 from .base import Likelihood, Target
-from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .choices import (
+    Choice,
+    arrange,
+    free,
+    learned,
+    logarithms,
+    require_choice,
+)
 from .special import gamma_remainder, log_sigmoid
 
 __all__ = ["NegativeBinomial"]

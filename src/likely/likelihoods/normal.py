@@ -10,7 +10,14 @@ from torch import Tensor, distributions
 
 from . import weighted
 from .base import Likelihood, Target
-from .choices import Choice, arrange, free, learned, logarithms, require_choice
+from .choices import (
+    Choice,
+    arrange,
+    free,
+    learned,
+    logarithms,
+    require_choice,
+)
 from .special import LOG_2PI, bounded_exp, bounded_log
 
 __all__ = ["Normal"]

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from ..core.errors import DataError
 from ..core.spec import require
+from ..probability.joint import Joint, JointSupport, fill
 from .base import Likelihood, Target
-from .joint import Joint, JointSupport, fill
 from .weighted import clean
 
 __all__ = ["Product"]

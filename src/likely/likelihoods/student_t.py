@@ -14,7 +14,15 @@ from torch import Tensor, distributions
 
 from . import weighted
 from .base import Likelihood, Target
-from .choices import Choice, arrange, columns, free, learned, logarithms, require_choice
+from .choices import (
+    Choice,
+    arrange,
+    columns,
+    free,
+    learned,
+    logarithms,
+    require_choice,
+)
 from .mle import newton
 from .special import LOG_2PI, bounded_exp, bounded_log, gamma_remainder
 

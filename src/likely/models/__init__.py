@@ -6,29 +6,32 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .bayesian_network import BayesianNetwork
-    from .classifier import Classifier
-    from .factor_analysis import FactorAnalysis
-    from .gaussian_mixture import GaussianMixture
-    from .gaussian_process import GaussianProcess
-    from .hidden_markov import HiddenMarkov
+    from .bayesian_network.model import BayesianNetwork
     from .hopfield import Hopfield
-    from .kalman_filter import KalmanFilter
-    from .kernel_ridge import KernelRidge
-    from .kmeans import KMeans
-    from .latent_dirichlet import LatentDirichlet
-    from .mixture import Mixture
-    from .naive_bayes import NaiveBayes
-    from .pca import PCA
-    from .perceptron import Perceptron
-    from .regressor import Regressor
-    from .support_vector import SupportVector
+    from .kernel.gaussian_process import GaussianProcess
+    from .kernel.kernel_ridge import KernelRidge
+    from .kernel.support_vector import SupportVector
+    from .linear_gaussian.factor_analysis import FactorAnalysis
+    from .linear_gaussian.kalman_filter import KalmanFilter
+    from .linear_gaussian.pca import PCA
+    from .markov.hidden_markov import HiddenMarkov
+    from .mixtures.gaussian_mixture import GaussianMixture
+    from .mixtures.kmeans import KMeans
+    from .mixtures.mixture import Mixture
+    from .mixtures.naive_bayes import NaiveBayes
+    from .supervised.classifier import Classifier
+    from .supervised.perceptron import Perceptron
+    from .supervised.regressor import Regressor
+    from .tables.frame_model import FrameModel
+    from .tables.table_model import TableModel
+    from .topics.latent_dirichlet import LatentDirichlet
 
 __all__ = [
     "PCA",
     "BayesianNetwork",
     "Classifier",
     "FactorAnalysis",
+    "FrameModel",
     "GaussianMixture",
     "GaussianProcess",
     "HiddenMarkov",
@@ -42,26 +45,29 @@ __all__ = [
     "Perceptron",
     "Regressor",
     "SupportVector",
+    "TableModel",
 ]
 
 _FILES = {
-    "BayesianNetwork": "bayesian_network",
-    "Classifier": "classifier",
-    "FactorAnalysis": "factor_analysis",
-    "GaussianMixture": "gaussian_mixture",
-    "GaussianProcess": "gaussian_process",
-    "HiddenMarkov": "hidden_markov",
+    "BayesianNetwork": "bayesian_network.model",
+    "Classifier": "supervised.classifier",
+    "FactorAnalysis": "linear_gaussian.factor_analysis",
+    "FrameModel": "tables.frame_model",
+    "GaussianMixture": "mixtures.gaussian_mixture",
+    "GaussianProcess": "kernel.gaussian_process",
+    "HiddenMarkov": "markov.hidden_markov",
     "Hopfield": "hopfield",
-    "KMeans": "kmeans",
-    "KalmanFilter": "kalman_filter",
-    "KernelRidge": "kernel_ridge",
-    "LatentDirichlet": "latent_dirichlet",
-    "Mixture": "mixture",
-    "NaiveBayes": "naive_bayes",
-    "PCA": "pca",
-    "Perceptron": "perceptron",
-    "Regressor": "regressor",
-    "SupportVector": "support_vector",
+    "KMeans": "mixtures.kmeans",
+    "KalmanFilter": "linear_gaussian.kalman_filter",
+    "KernelRidge": "kernel.kernel_ridge",
+    "LatentDirichlet": "topics.latent_dirichlet",
+    "Mixture": "mixtures.mixture",
+    "NaiveBayes": "mixtures.naive_bayes",
+    "PCA": "linear_gaussian.pca",
+    "Perceptron": "supervised.perceptron",
+    "Regressor": "supervised.regressor",
+    "SupportVector": "kernel.support_vector",
+    "TableModel": "tables.table_model",
 }
 
 
@@ -69,7 +75,7 @@ def find(name: str) -> type | None:
     """The model of this name, from its file; None if there is none.
 
     >>> find("Regressor")
-    <class 'likely.models.regressor.Regressor'>
+    <class 'likely.models.supervised.regressor.Regressor'>
     """
     return getattr(importlib.import_module(f".{_FILES[name]}", __name__), name) if name in _FILES else None
 

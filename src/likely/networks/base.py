@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from ..core.errors import SpecError
-from ..core.rows import Inputs
 from ..core.spec import Spec, as_spec
+from ..data.rows import Inputs
 
 __all__ = ["Network", "as_network", "refuse_absurd"]
 

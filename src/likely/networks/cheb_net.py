@@ -22,7 +22,7 @@ class ChebNet(_GraphNetwork):
     L is the symmetric Laplacian I − D^(-1/2) A D^(-1/2). Features of edges are not used.
 
     >>> import torch
-    >>> from likely.core.graph import Graph, Graphs
+    >>> from likely.data.graph import Graph, Graphs
     >>> path = Graphs.of([Graph(torch.ones(3, 1), [[0, 1], [1, 2]]).undirected()])
     >>> ChebNet((8,), order=2).build((1,), 2)(path).shape
     torch.Size([3, 2])

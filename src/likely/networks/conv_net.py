@@ -14,11 +14,17 @@ import torch
 from torch import nn
 
 from ..core.errors import DataError, SpecError
-from ..core.rows import Inputs, Rows
 from ..core.spec import is_among, is_share, is_whole, require
+from ..data.rows import Inputs, Rows
 from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS, activation
-from .layers.conv import PADDINGS, ChannelNorm, Conv, image_shape, shape_after
+from .layers.conv import (
+    PADDINGS,
+    ChannelNorm,
+    Conv,
+    image_shape,
+    shape_after,
+)
 from .layers.init import INITS, initialise
 from .layers.resample import DOWNSAMPLES, Downsample, PositionMean
 from .mlp import MLP

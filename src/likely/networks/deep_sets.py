@@ -14,8 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.rows import Inputs
 from ..core.spec import is_share, is_whole, require
+from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .graph_network import drafted
 from .layers.activation import ACTIVATIONS, activation

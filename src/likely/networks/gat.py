@@ -24,7 +24,7 @@ class GAT(_GraphNetwork):
     of edges take part in the attention where graphs have them. Other arguments are those of `GCN`.
 
     >>> import torch
-    >>> from likely.core.graph import Graph, Graphs
+    >>> from likely.data.graph import Graph, Graphs
     >>> path = Graphs.of([Graph(torch.ones(3, 1), [[0, 1], [1, 2]]).undirected()])
     >>> GAT(hidden=4, heads=2).build((1,), 5)(path).shape
     torch.Size([3, 5])

@@ -24,7 +24,7 @@ class GCN(_GraphNetwork):
     Features of edges are not used. Weights are Glorot's.
 
     >>> from likely import Classifier
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> from likely.inference import MAP
     >>> path = Graph([[1.0], [0.0], [0.0], [-1.0]], [[0, 1, 2], [1, 2, 3]]).undirected()
     >>> model = Classifier(network=GCN((8,)), inference=MAP("adam(0.05)", epochs=100), random_state=0)

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.graph import Graph, Graphs
-from ..core.rows import Inputs
 from ..core.spec import is_share, is_whole, require
+from ..data.graph import Graph, Graphs
+from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .conv_net import weights_of
 from .layers.activation import ACTIVATIONS, activation

@@ -16,13 +16,26 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..core.rows import Inputs
 from ..core.spec import is_whole, require
+from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .layers.init import lecun
 from .layers.scan import scan
-from .layers.steps import Embedding, at_each, check_tokens, pooled, step_features, steps_of
-from .recurrent_base import Output, check_sequence_shape, check_sequence_spec, ragged_example, readout
+from .layers.steps import (
+    Embedding,
+    at_each,
+    check_tokens,
+    pooled,
+    step_features,
+    steps_of,
+)
+from .recurrent_base import (
+    Output,
+    check_sequence_shape,
+    check_sequence_spec,
+    ragged_example,
+    readout,
+)
 
 __all__ = ["LRU", "LRUBlock", "LRULayer", "LRUStack"]
 

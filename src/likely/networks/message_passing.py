@@ -26,7 +26,7 @@ class MessagePassing(_GraphNetwork):
     Lehman's test does. Features of edges are part of the messages. Other arguments are those of `GCN`.
 
     >>> import torch
-    >>> from likely.core.graph import Graph, Graphs
+    >>> from likely.data.graph import Graph, Graphs
     >>> graphs = Graphs.of([Graph(torch.ones(3, 1), [[0, 1], [1, 2]]).undirected(), Graph(torch.ones(2, 1), [])])
     >>> MessagePassing((8, 8)).build((1,), 2)(graphs).shape
     torch.Size([2, 2])

@@ -13,12 +13,19 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.rows import Inputs
 from ..core.spec import is_share, is_whole, require
+from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .layers.init import lecun
 from .layers.recurrent import RecurrentLayer
-from .layers.steps import Embedding, at_each, check_tokens, pooled, step_features, steps_of
+from .layers.steps import (
+    Embedding,
+    at_each,
+    check_tokens,
+    pooled,
+    step_features,
+    steps_of,
+)
 
 __all__ = [
     "OUTPUTS",

@@ -13,10 +13,17 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
-from ..core.rows import Inputs
 from ..core.spec import is_whole, require
+from ..data.rows import Inputs
 from .base import Network, refuse_absurd
-from .conv_net import assembled, check_images, require_choices, started, tiny_images, weights_of
+from .conv_net import (
+    assembled,
+    check_images,
+    require_choices,
+    started,
+    tiny_images,
+    weights_of,
+)
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
 from .layers.resample import PositionMean

@@ -11,14 +11,20 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
-from ..core.rows import Inputs, Rows
 from ..core.spec import is_among, is_share, is_whole, require
+from ..data.rows import Inputs, Rows
 from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS
 from .layers.attention import SCORES, divisors
 from .layers.encoder import Encoder
 from .layers.init import lecun
-from .layers.steps import Embedding, at_each, check_tokens, step_features, steps_of
+from .layers.steps import (
+    Embedding,
+    at_each,
+    check_tokens,
+    step_features,
+    steps_of,
+)
 
 __all__ = ["StepsTransformer", "Transformer"]
 
@@ -40,7 +46,7 @@ class Transformer(Network):
     >>> net = Transformer(width=8, heads=2, layers=1).build((5, 3), 2)
     >>> net(torch.zeros(4, 5, 3)).shape
     torch.Size([4, 2])
-    >>> from likely.core.rows import Ragged
+    >>> from likely.data.rows import Ragged
     >>> tagger = Transformer(width=8, heads=2, layers=1, tokens=10, output="each").build((5,), 2)
     >>> tagger(Ragged.of([[1, 2, 3], [4, 5]])).shape
     torch.Size([5, 2])

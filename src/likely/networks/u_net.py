@@ -14,13 +14,27 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..core.rows import Inputs
 from ..core.spec import require
+from ..data.rows import Inputs
 from .base import Network, refuse_absurd
-from .conv_net import assembled, check_images, require_choices, started, tiny_images, weights_of
+from .conv_net import (
+    assembled,
+    check_images,
+    require_choices,
+    started,
+    tiny_images,
+    weights_of,
+)
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
-from .layers.resample import UPSAMPLES, PositionMean, TransposedConv, Unpool, Upsample, max_with_places
+from .layers.resample import (
+    UPSAMPLES,
+    PositionMean,
+    TransposedConv,
+    Unpool,
+    Upsample,
+    max_with_places,
+)
 
 __all__ = ["Level", "Padded", "PositionsFirst", "Raise", "UNet"]
 

@@ -9,7 +9,16 @@ from .clip import clip_norm_
 from .descent import GradientDescent
 from .lbfgs import LBFGS
 from .line_search import Armijo, LineSearch, armijo
-from .schedules import Constant, Cosine, Exponential, InverseSqrt, Linear, OneCycle, Schedule, StepDecay
+from .schedules import (
+    Constant,
+    Cosine,
+    Exponential,
+    InverseSqrt,
+    Linear,
+    OneCycle,
+    Schedule,
+    StepDecay,
+)
 from .sgd import SGD, HeavyBall, Nesterov
 
 __all__ = [

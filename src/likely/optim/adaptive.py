@@ -15,7 +15,13 @@ import torch
 from torch import Tensor
 
 from ..core.spec import require
-from .base import Optimizer, build_fused, fusable, is_number, is_share
+from .base import (
+    Optimizer,
+    build_fused,
+    fusable,
+    is_number,
+    is_share,
+)
 from .fused import FusedAdam
 
 __all__ = ["AdaGrad", "Adam", "AdamW", "RMSprop"]

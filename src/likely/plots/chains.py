@@ -8,7 +8,14 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..core.errors import DataError
-from .style import ACCENT, BAND, MAIN, MUTED, axes_of, finish
+from .style import (
+    ACCENT,
+    BAND,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,15 @@ import numpy as np
 from ..evaluate.comparison import Leaderboard
 from ..evaluate.decomposition import BiasVariance
 from ..evaluate.result import plus_minus
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, side_labels
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

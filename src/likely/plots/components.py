@@ -8,7 +8,15 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

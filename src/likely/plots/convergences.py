@@ -9,7 +9,14 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..theory.convergence import Convergence
-from .style import ACCENT, INK, MAIN, axes_of, finish, side_labels
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    axes_of,
+    finish,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

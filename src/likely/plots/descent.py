@@ -8,7 +8,14 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..theory.double_descent import DoubleDescent
-from .style import ACCENT, MAIN, MUTED, axes_of, finish, side_labels
+from .style import (
+    ACCENT,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,16 @@ from scipy.special import ndtri
 
 from ..core.errors import DataError
 from ..evaluate.protocol import as_array
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

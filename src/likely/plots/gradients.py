@@ -10,7 +10,14 @@ import numpy as np
 from ..core.errors import DataError
 from ..theory.gradient_health import Autocorrelation, GradientHealth
 from .mixtures import COLOURS
-from .style import INK, MUTED, axes_of, finish, percent, side_labels
+from .style import (
+    INK,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.graph import Graph
+from ..data.graph import Graph
 
 __all__ = ["edge_pairs", "node_places"]
 

@@ -9,7 +9,14 @@ from torch import Tensor
 
 from ..core.errors import DataError
 from ..theory.implicit_regularisation import ImplicitRegularisation
-from .style import ACCENT, INK, MAIN, axes_of, finish, side_labels
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    axes_of,
+    finish,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,14 @@ import numpy as np
 from ..core.errors import DataError, SpecError
 from ..theory.convolution import Kind, toeplitz
 from ..theory.differentiate import hessian, jacobian
-from .style import ACCENT, FAINT, INK, MAIN, axes_of, finish
+from .style import (
+    ACCENT,
+    FAINT,
+    INK,
+    MAIN,
+    axes_of,
+    finish,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,10 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..graphical.dag import Dag
-from ..graphical.layers import Drawing, draw_layers
-from ..models.bayesian_network import BayesianNetwork
-from .style import ACCENT, BAND, INK, MAIN, MUTED, axes_of, finish, percent
+from ..models.bayesian_network.dag import Dag
+from ..models.bayesian_network.layers import Drawing, draw_layers
+from ..models.bayesian_network.model import BayesianNetwork
+from .style import (
+    ACCENT,
+    BAND,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

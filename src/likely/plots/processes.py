@@ -8,7 +8,16 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..evaluate.protocol import as_array
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +46,7 @@ def process(
     normal noise the paths are functions of the posterior; with labels, counts and other targets the mean and the band
     are those of the targets, and no paths are drawn.
 
-    >>> from likely.models.gaussian_process import GaussianProcess
+    >>> from likely.models.kernel.gaussian_process import GaussianProcess
     >>> X, y = np.arange(6.0)[:, None], np.sin(np.arange(6.0))
     >>> process(GaussianProcess(learn=False).fit(X, y), X, y, x_label="time (s)").get_xlabel()
     'time (s)'

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..theory.receptive_field import Field, receptive_field, receptive_gradient, receptive_span
-from .style import ACCENT, FAINT, INK, MAIN, MUTED, axes_of, finish
+from .style import (
+    ACCENT,
+    FAINT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

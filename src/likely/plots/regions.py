@@ -10,7 +10,14 @@ import numpy as np
 from ..core.errors import DataError
 from ..theory.linear_regions import LineRegions, PlaneRegions
 from .mixtures import COLOURS
-from .style import ACCENT, MAIN, MUTED, axes_of, finish, side_labels
+from .style import (
+    ACCENT,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,7 +11,17 @@ from scipy.stats import t
 from ..core.errors import DataError
 from ..evaluate.metrics import r2, rmse
 from ..evaluate.protocol import as_array, opened
-from .style import ACCENT, FAINT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels
+from .style import (
+    ACCENT,
+    FAINT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+    side_labels,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,7 +10,17 @@ from scipy.stats import binom
 from ..core.errors import DataError
 from ..evaluate.intervals import Coverage
 from ..evaluate.reliability import PIT, Reliability
-from .style import ACCENT, BAND, FAINT, INK, MAIN, MUTED, axes_of, finish, percent
+from .style import (
+    ACCENT,
+    BAND,
+    FAINT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
-from ..core.graph import Graph
+from ..data.graph import Graph
 from ..networks.layers.graph import LaplacianKind
 from ..theory.spectral import graph_spectrum
 from .graph_layout import edge_pairs, node_places
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish
+from .style import (
+    ACCENT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
-from .style import INK, MUTED, axes_of, finish, percent
+from .style import (
+    INK,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.errors import DataError
-from .style import FAINT, INK, MAIN, MUTED, axes_of, finish, percent
+from .style import (
+    FAINT,
+    INK,
+    MAIN,
+    MUTED,
+    axes_of,
+    finish,
+    percent,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..models.latent_dirichlet import LatentDirichlet
+    from ..models.topics.latent_dirichlet import LatentDirichlet
 
 __all__ = ["topics"]
 

@@ -20,7 +20,14 @@ from torch import Tensor
 from ..core.spec import require
 from .density import LogDensity
 from .leapfrog import gained, leapfrog
-from .metric import GradientState, Metric, moved, positive_or_none, start, thrown
+from .metric import (
+    GradientState,
+    Metric,
+    moved,
+    positive_or_none,
+    start,
+    thrown,
+)
 from .sampler import Info, Sampler, State
 
 __all__ = ["HMC"]

@@ -16,8 +16,15 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from ..core.errors import ApproximationWarning, DataError
-from ..divergences import Estimate
-from .density import LogDensity, as_generator, as_log_density, as_real, draw, whole
+from ..probability import Estimate
+from .density import (
+    LogDensity,
+    as_generator,
+    as_log_density,
+    as_real,
+    draw,
+    whole,
+)
 
 __all__ = ["WeightedDraws", "importance"]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from ..core.errors import DataError
-from ..likelihoods.quantiles import quantile as quantile_of
+from ..probability.quantiles import quantile as quantile_of
 from .density import as_generator, whole
 
 __all__ = ["inverse_cdf", "inverse_transform"]

@@ -20,7 +20,13 @@ from torch import Tensor
 from ..core.spec import require
 from .density import LogDensity
 from .leapfrog import Point, gained, leapfrog
-from .metric import GradientState, Metric, positive_or_none, start, thrown
+from .metric import (
+    GradientState,
+    Metric,
+    positive_or_none,
+    start,
+    thrown,
+)
 from .sampler import Info, Sampler, State
 
 __all__ = ["NUTS"]

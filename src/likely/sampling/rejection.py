@@ -19,8 +19,16 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from ..core.errors import ApproximationWarning, DataError
-from ..divergences import Estimate
-from .density import LogDensity, as_generator, as_log_density, as_real, draw, shown, whole
+from ..probability import Estimate
+from .density import (
+    LogDensity,
+    as_generator,
+    as_log_density,
+    as_real,
+    draw,
+    shown,
+    whole,
+)
 
 __all__ = ["RejectionDraws", "rejection"]
 

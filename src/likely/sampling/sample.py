@@ -17,7 +17,15 @@ from ..core.progress import progress
 from ..core.spec import as_spec
 from .chains import Chains, as_names
 from .constrained import Bijection, Support, bijection, support_of
-from .density import LogDensity, as_generator, as_log_density, as_real, draw, shown, whole
+from .density import (
+    LogDensity,
+    as_generator,
+    as_log_density,
+    as_real,
+    draw,
+    shown,
+    whole,
+)
 from .metropolis_hastings import MetropolisHastings
 from .sampler import Info, Sampler
 

@@ -17,7 +17,16 @@ weisfeiler_lehman        colours that tell graphs apart, and what graph networks
 
 from __future__ import annotations
 
-from .bounds import binary_kl, hoeffding_bound, kl_inverse, pac_bayes_bound, sample_size, sauer, vc_bound, vc_dimension
+from .bounds import (
+    binary_kl,
+    hoeffding_bound,
+    kl_inverse,
+    pac_bayes_bound,
+    sample_size,
+    sauer,
+    vc_bound,
+    vc_dimension,
+)
 from .capacity import barron_bound, capacity, cover_count, separable_share
 from .convergence import (
     Convergence,

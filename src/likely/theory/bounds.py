@@ -14,7 +14,7 @@ import math
 from typing import Literal
 
 from ..core.errors import SpecError
-from ..inference.pac_bayes_bound import binary_kl, kl_inverse, pac_bayes_bound
+from ..inference.pac_bayes.bound import binary_kl, kl_inverse, pac_bayes_bound
 
 __all__ = [
     "binary_kl",

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
-from ..models.supervised import Supervised
+from ..models.supervised.base import Supervised
 
 __all__ = ["hessian", "jacobian", "jvp", "module_of", "vjp"]
 

@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
 from ..core.random import isolated, seed_of
-from ..core.rows import Inputs, Rows
+from ..data.rows import Inputs, Rows
 from ..models import Regressor
-from ..models.inputs import read_inputs
-from ..models.supervised import Supervised
+from ..models.supervised.base import Supervised
+from ..models.supervised.inputs import read_inputs
 from ..networks import Network
 from .differentiate import module_of
 

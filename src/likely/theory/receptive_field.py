@@ -23,7 +23,13 @@ from ..core.random import isolated
 from ..networks import Network, as_network
 from ..networks.layers import ACTIVATIONS
 from ..networks.layers.conv import ChannelNorm, Conv
-from ..networks.layers.resample import Downsample, PositionMean, TransposedConv, Unpool, Upsample
+from ..networks.layers.resample import (
+    Downsample,
+    PositionMean,
+    TransposedConv,
+    Unpool,
+    Upsample,
+)
 from ..networks.res_net import ConvResidual
 from ..networks.u_net import Level, Padded, PositionsFirst
 

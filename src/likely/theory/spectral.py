@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from ..core.errors import DataError
-from ..core.graph import Graph, Graphs
+from ..data.graph import Graph, Graphs
 from ..networks.layers.graph import LaplacianKind, adjacency, laplacian
 
 __all__ = [

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from ..core.errors import DataError
-from ..core.graph import Graph, Graphs
+from ..data.graph import Graph, Graphs
 
 __all__ = ["graph_of", "same_colours", "weisfeiler_lehman"]
 

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from likely.core.errors import SpecError
-from likely.core.graph import Graph, Graphs
-from likely.core.rows import Ragged
+from likely.data.graph import Graph, Graphs
+from likely.data.rows import Ragged
 from likely.networks.layers.graph import (
     adjacency,
     aggregate,

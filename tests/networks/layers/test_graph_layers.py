@@ -8,7 +8,7 @@ import torch
 from torch.func import functional_call, jacrev, vmap
 from torch.nn.functional import leaky_relu
 
-from likely.core.graph import Graph, Graphs
+from likely.data.graph import Graph, Graphs
 from likely.networks.layers.graph import adjacency, graphs_of, laplacian, normalised_adjacency, sources, targets
 from likely.networks.layers.graph_layers import (
     ChebyshevConvolution,

@@ -2,9 +2,28 @@
 
 from __future__ import annotations
 
-from .activation import ACTIVATIONS, Erf, Sine, activation, gain
-from .attention import SCORES, AdditiveScore, GeneralScore, MultiHeadAttention, attend, attention_weights
-from .conv import PADDINGS, ChannelNorm, Conv, output_size, parameter_count
+from .activation import (
+    ACTIVATIONS,
+    Erf,
+    Sine,
+    activation,
+    gain,
+)
+from .attention import (
+    SCORES,
+    AdditiveScore,
+    GeneralScore,
+    MultiHeadAttention,
+    attend,
+    attention_weights,
+)
+from .conv import (
+    PADDINGS,
+    ChannelNorm,
+    Conv,
+    output_size,
+    parameter_count,
+)
 from .encoder import Encoder, EncoderBlock
 from .graph import (
     AGGREGATES,
@@ -16,10 +35,32 @@ from .graph import (
     readout,
     segment_softmax,
 )
-from .graph_layers import ChebyshevConvolution, GraphAttention, GraphConvolution, MessagePassingLayer, NodeLinear
-from .init import INITS, glorot, he, he_average, initialise, lecun, orthogonal
+from .graph_layers import (
+    ChebyshevConvolution,
+    GraphAttention,
+    GraphConvolution,
+    MessagePassingLayer,
+    NodeLinear,
+)
+from .init import (
+    INITS,
+    glorot,
+    he,
+    he_average,
+    initialise,
+    lecun,
+    orthogonal,
+)
 from .linear_attention import LinearAttention, elu_plus_one, linear_attend
-from .norm import NORMS, BatchNorm, LayerNorm, ReferenceBatch, VirtualBatchNorm, WeightNorm, norm
+from .norm import (
+    NORMS,
+    BatchNorm,
+    LayerNorm,
+    ReferenceBatch,
+    VirtualBatchNorm,
+    WeightNorm,
+    norm,
+)
 from .positions import LearnedPositions, RelativePositions, SinusoidalPositions, sinusoids
 from .recurrent import GRULayer, LSTMLayer, RNNLayer, reversed_steps
 from .resample import (
@@ -36,7 +77,13 @@ from .residual import Concatenate, Residual, ZeroResidual
 from .scan import scan
 from .sets import POOLS, EquivariantLinear
 from .sparse import SparseMatrix
-from .steps import Embedding, at_each, pooled, step_features, steps_of
+from .steps import (
+    Embedding,
+    at_each,
+    pooled,
+    step_features,
+    steps_of,
+)
 
 __all__ = [
     "ACTIVATIONS",

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import SpecError
-from ...core.graph import Graphs
-from ...core.rows import Inputs, Rows
+from ...data.graph import Graphs
+from ...data.rows import Inputs, Rows
 from .sparse import Selection, SparseMatrix
 
 __all__ = [
@@ -70,7 +70,7 @@ def graphs_of(x: Inputs) -> Graphs:
 def adjacency(graphs: Graphs) -> SparseMatrix:
     """A, with A[t, s] the number of edges from s to t.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> path = Graphs.of([Graph(torch.ones(3, 1), [[0, 1, 1, 2], [1, 0, 2, 1]])])
     >>> adjacency(path).dense().tolist()
     [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
@@ -88,7 +88,7 @@ def adjacency(graphs: Graphs) -> SparseMatrix:
 def normalised_adjacency(graphs: Graphs) -> SparseMatrix:
     """Ā = D^(-1/2) (A + I) D^(-1/2), with d the number of edges into a node, and 1 for itself.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> pair = Graphs.of([Graph(torch.ones(2, 1), [[0, 1], [1, 0]])])
     >>> normalised_adjacency(pair).dense()
     tensor([[0.5000, 0.5000],
@@ -110,7 +110,7 @@ def laplacian(graphs: Graphs, kind: LaplacianKind = "combinatorial", shift: floa
 
     A node without edges has a row of 0.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> path = Graphs.of([Graph(torch.ones(3, 1), [[0, 1, 1, 2], [1, 0, 2, 1]])])
     >>> laplacian(path).dense().tolist()
     [[1.0, -1.0, 0.0], [-1.0, 2.0, -1.0], [0.0, -1.0, 1.0]]
@@ -137,7 +137,7 @@ def laplacian(graphs: Graphs, kind: LaplacianKind = "combinatorial", shift: floa
 def sources(graphs: Graphs, loops: bool = False) -> Selection:
     """The matrix that gives each edge what its first node has. With `loops`, an edge from each node to itself follows.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> pair = Graphs.of([Graph([[5.0], [7.0]], [[0, 1, 1], [1, 0, 1]])])
     >>> (sources(pair) @ pair.features).ravel().tolist()
     [5.0, 7.0, 7.0]
@@ -148,7 +148,7 @@ def sources(graphs: Graphs, loops: bool = False) -> Selection:
 def targets(graphs: Graphs, loops: bool = False) -> Selection:
     """The matrix that gives each edge what its second node has; its transposed adds up messages at their targets.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> pair = Graphs.of([Graph([[5.0], [7.0]], [[0, 1, 1], [1, 0, 1]])])
     >>> (targets(pair).T @ (sources(pair) @ pair.features)).ravel().tolist()
     [7.0, 12.0]

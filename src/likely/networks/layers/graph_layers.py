@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...core.graph import Graphs
+from ...data.graph import Graphs
 from .activation import activation as activation_named
 from .graph import (
     Aggregate,
@@ -68,7 +68,7 @@ class NodeLinear(nn.Module):
 class GraphConvolution(nn.Module):
     """Ā dropout(h) W + b, with Ā the normalised adjacency.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> triangle = Graphs.of([Graph(torch.eye(3), [[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])])
     >>> GraphConvolution(3, 2)(triangle).shape
     torch.Size([3, 2])
@@ -89,7 +89,7 @@ class ChebyshevConvolution(nn.Module):
     L̃ = L − I has its eigenvalues in [−1, 1], since those of the symmetric Laplacian L are at most 2. The sum is taken
     by Clenshaw's recurrence, which multiplies by L̃ as often as `order` says.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> triangle = Graphs.of([Graph(torch.eye(3), [[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])])
     >>> ChebyshevConvolution(3, 2, order=4)(triangle).shape
     torch.Size([3, 2])
@@ -118,7 +118,7 @@ class GraphAttention(nn.Module):
     x are the features of edges; an edge from a node to itself that attention adds has none. `dropout` is that of h,
     `attention_dropout` that of q.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> triangle = Graphs.of([Graph(torch.eye(3), [[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])])
     >>> GraphAttention(3, 2, heads=4)(triangle).shape
     torch.Size([3, 8])
@@ -179,7 +179,7 @@ class MessagePassingLayer(nn.Module):
     With `message="neighbour"` what is sent is hₛ itself (or α(hₛ + E xₜₛ) where edges have features), and the update is
     ψ((1 + ε)hₜ + ⊕ₛ hₛ) with ε learned; with the sum this tells apart whatever Weisfeiler and Lehman's test does.
 
-    >>> from likely.core.graph import Graph
+    >>> from likely.data.graph import Graph
     >>> triangle = Graphs.of([Graph(torch.eye(3), [[0, 1, 2, 1, 2, 0], [1, 2, 0, 0, 1, 2]])])
     >>> MessagePassingLayer(3, 2)(triangle).shape
     torch.Size([3, 2])

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import DataError
-from ...core.rows import Inputs, Ragged, Rows
+from ...data.rows import Inputs, Ragged, Rows
 
 __all__ = ["Embedding", "at_each", "check_tokens", "pooled", "step_features", "steps_of"]
 

@@ -1,0 +1,1 @@
+"""Laplace's approximation: a Gaussian at the mode, with the curvature there."""

@@ -1,0 +1,1 @@
+"""Inference where variables are hidden: EM, collapsed Gibbs sampling, variational Bayes."""

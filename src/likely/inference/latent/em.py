@@ -1,0 +1,108 @@
+"""EM: maximum likelihood where some variables are hidden.
+
+    log p(x | θ) = ELBO(q, θ) + KL(q ‖ p(z | x, θ)),      ELBO(q, θ) = E_q[log p(x, z | θ)] + H(q)
+
+The E-step sets q = p(z | x, θ), so that KL = 0; the M-step raises the ELBO in θ. So log p(x | θ) never falls.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from ...core import distributed
+from ...core.errors import ConvergenceWarning, TrainingError
+from ...core.progress import progress
+from ...core.random import spread
+from ...core.spec import require
+from .latent import Latent, LatentFit, LatentInference, Params
+
+__all__ = ["EM", "elbo"]
+
+
+class EM(LatentInference):
+    """EM(max_iter=100, tol=1e-5, starts=1): stop when one step raises the log-likelihood by less than `tol` a row.
+
+    `starts` different first guesses run side by side and the best one is kept.
+
+    >>> from likely import GaussianMixture
+    >>> model = GaussianMixture(n_components=2, inference=EM(max_iter=200), random_state=0)
+    >>> sorted(model.fit([[0.0], [0.2], [5.0], [5.2]]).means_.round(2).ravel().tolist())
+    [0.1, 5.1]
+    """
+
+    max_iter: int = 100
+    tol: float = 1e-5
+    starts: int = 1
+
+    @classmethod
+    def example(cls) -> EM:
+        """A few steps."""
+        return cls(max_iter=5)
+
+    def validate(self) -> None:
+        require(self.max_iter >= 1, self, "max_iter", "a whole number above 0")
+        require(self.tol >= 0, self, "tol", "0 or a positive number")
+        require(self.starts >= 1, self, "starts", "a whole number above 0")
+
+    def run(self, model: Latent, seed: int, *, title: str = "EM", verbose: bool = False) -> LatentFit:
+        params = model.start(spread(distributed.agreed(seed), self.starts))
+        trace: list[Tensor] = []
+        converged = False
+        with progress(title, self.max_iter, show=verbose) as report:
+            for step in range(self.max_iter + 1):
+                statistics, value = _expected(model, params)
+                trace.append(value)
+                report(step, log_likelihood=float(value.max()))
+                converged = step > 0 and bool((value - trace[-2] < self.tol * model.count).all())
+                if converged or step == self.max_iter:
+                    break
+                params = model.maximise(params, statistics)
+        if not converged and self.tol > 0:
+            warnings.warn(
+                f"{title} was still rising after max_iter={self.max_iter} steps of EM (the last by "
+                f"{float((trace[-1] - trace[-2]).max()) / model.count:.2g} a row); raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        best = best_start(trace[-1])
+        chosen = {name: value[best] for name, value in params.items()}
+        return LatentFit(chosen, torch.stack(trace)[:, best], trace[-1], converged)
+
+
+def best_start(finals: Tensor) -> int:
+    """The start with the highest value; of those that differ by rounding alone, the first.
+
+    >>> best_start(torch.tensor([-120.0, -100.00000000000001, -100.0], dtype=torch.float64))
+    1
+    """
+    values = finals.nan_to_num(nan=-torch.inf)
+    top = values.max()
+    return int((values >= top - 1e-11 * top.abs().clamp_max(1e300)).nonzero()[0])
+
+
+def elbo(log_joint: Tensor, q: Tensor) -> Tensor:
+    """E_q[log p(x, z)] − E_q[log q(z)] of each row, for finite z: both arguments are (…, z).
+
+    >>> joint = torch.tensor([0.3, 0.1]).log()                    # p(x, z) for the two values of z
+    >>> elbo(joint, torch.tensor([0.75, 0.25])).exp()             # q is the posterior: the ELBO is log p(x)
+    tensor(0.4000)
+    >>> bool(elbo(joint, torch.tensor([0.5, 0.5])) < torch.tensor(0.4).log())
+    True
+    """
+    return torch.where(q > 0, q * (log_joint - q.log()), 0.0).sum(-1)
+
+
+def _expected(model: Latent, params: Params) -> tuple[Params, Tensor]:
+    """The E-step over all processes: their sums, added up, and the value that EM raises."""
+    statistics, log_likelihood = model.expect(params)
+    distributed.sum_(*statistics.values(), log_likelihood)
+    value = log_likelihood + model.log_prior(params)
+    if bool(torch.isnan(value).all()) or bool((value == torch.inf).any()):
+        raise TrainingError(
+            f"EM came to a log-likelihood of {float(value[0])}: a component has shrunk to a point, or the data are too "
+            "large for float64; rescale the data, or raise the floor of the model."
+        )
+    return statistics, value

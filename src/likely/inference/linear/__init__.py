@@ -1,0 +1,1 @@
+"""Exact and convex inference: closed forms, Newton's method, conjugate models."""

@@ -1,0 +1,135 @@
+"""The posterior that Markov chains draw: every draw of every chain is a member, and all weigh the same.
+
+p(y | x, data) ≈ 1/(m·n) Σ_c Σ_t p(y | η(x; θ_ct))
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import DataError, ModelFileError
+from ...data.rows import Inputs
+from ...sampling.chains import arviz
+from ..posterior import Posterior
+
+__all__ = ["ChainPosterior", "room_for"]
+
+IN_MEMORY = 1 << 30
+"""Bytes of draws beyond which they are kept in a file."""
+AT_ONCE = 1 << 25
+"""Numbers of parameters that a prediction looks at together."""
+
+
+class ChainPosterior(Posterior):
+    """Draws of several chains: parameters (chains · draws, …), chain after chain.
+
+    `log_prob` is log p(θ | data) + const of each draw, (chains, draws); `stats` is what the sampler recorded, by name.
+    `info` tells acceptance, step size, divergences, the largest R-hat and the smallest ESS (and of what they are),
+    and how long the fit took.
+
+    >>> from likely import Regressor, priors
+    >>> from likely.inference import HMC
+    >>> from likely.likelihoods import Normal
+    >>> model = Regressor(Normal(0.5), prior=priors.Normal(1.0), inference=HMC(chains=4, draws=50), random_state=0)
+    >>> draws = model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).posterior_
+    >>> draws.parameters["network.weight"].shape, draws.log_prob.shape
+    (torch.Size([200, 1, 1]), torch.Size([4, 50]))
+    """
+
+    kind = "chains"
+    log_prob: Tensor
+    stats: dict[str, Tensor]
+    drawn: tuple[str, ...]
+
+    @classmethod
+    def of_draws(
+        cls,
+        module: nn.Module,
+        parameters: Mapping[str, Tensor],
+        fixed: Mapping[str, Tensor],
+        log_prob: Tensor,
+        stats: Mapping[str, Tensor],
+    ) -> ChainPosterior:
+        """From drawn parameters (chains · draws, …) and what all draws share."""
+        count = log_prob.numel()
+        same = {name: value.expand(count, *value.shape) for name, value in fixed.items()}
+        own = {name: parameters[name] if name in parameters else same[name] for name, _ in module.named_parameters()}
+        buffers = {name: same[name] for name, _ in module.named_buffers() if name in same}
+        weights = torch.full((count,), 1 / count, dtype=log_prob.dtype, device=log_prob.device)
+        made = cls(module, own, buffers, weights)
+        made.log_prob, made.stats, made.drawn = log_prob, dict(stats), tuple(parameters)
+        return made
+
+    def to_arviz(self) -> Any:
+        """An `arviz.InferenceData`: posterior (chain, draw, …) by parameter, and sample_stats with lp, diverging, …"""
+        shape = tuple(self.log_prob.shape)
+        posterior = {name: self.parameters[name].unflatten(0, shape).cpu().numpy() for name in self.drawn}
+        stats = {"lp": self.log_prob} | self.stats
+        return arviz().from_dict(
+            posterior=posterior, sample_stats={name: value.cpu().numpy() for name, value in stats.items()}
+        )
+
+    def _members(self, x: Inputs) -> Tensor:
+        """In parts, so that draws which lie in a file are never in memory all at once."""
+        each = sum(math.prod(value.shape[1:]) for value in self.parameters.values())
+        step = max(1, AT_ONCE // max(1, each))
+        if step >= len(self):
+            return super()._members(x)
+        found = []
+        for first in range(0, len(self), step):
+            part = slice(first, first + step)
+            parameters, buffers = ({k: v[part] for k, v in group.items()} for group in (self.parameters, self.buffers))
+            found.append(Posterior(self.module, parameters, buffers).eta(x))
+        return torch.cat(found)
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, tensors = super().state()
+        tensors |= {f"stats.{name}": value for name, value in self.stats.items()}
+        return learned | {"drawn": list(self.drawn)}, tensors | {"log_prob": self.log_prob}
+
+    @classmethod
+    def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
+        made = super().restore(module, learned, tensors)
+        assert isinstance(made, cls)
+        made.log_prob, made.drawn = tensors["log_prob"], tuple(learned["drawn"])
+        made.stats = {name.removeprefix("stats."): v for name, v in tensors.items() if name.startswith("stats.")}
+        fits = made.log_prob.ndim == 2 and made.log_prob.numel() == len(made.weights)
+        fits = fits and all(value.shape == made.log_prob.shape for value in made.stats.values())
+        if not fits or not set(made.drawn) <= set(made.parameters):
+            raise ModelFileError("The file does not fit its own specs: its draws are not those of its chains.")
+        return made
+
+
+def room_for(shape: tuple[int, ...], path: str | None, *, again: bool) -> tuple[Tensor, np.memmap[Any, Any] | None]:
+    """A float64 tensor for draws: in memory, or in a file if `path` names one or the memory would be large.
+
+    `again` takes up the file as it is. Without a name, the file is one that vanishes with the tensor.
+    """
+    if path is None and math.prod(shape) * 8 <= IN_MEMORY:
+        return torch.empty(shape, dtype=torch.float64), None
+    try:
+        if path is None:
+            with tempfile.TemporaryFile(prefix="likely-draws-") as file:
+                made = np.memmap(file, np.float64, "w+", shape=shape)
+                return torch.from_numpy(made), made
+        whole = os.path.exists(path) and os.path.getsize(path) == math.prod(shape) * 8
+        if again and not whole:
+            raise ModelFileError(f"stream {path} does not hold the draws of the checkpoint; delete both to begin anew.")
+        made = np.memmap(path, np.float64, "r+" if again else "w+", shape=shape)
+        return torch.from_numpy(made), made
+    except OSError as error:
+        if isinstance(error, ModelFileError):
+            raise
+        raise DataError(
+            f"stream: cannot keep {math.prod(shape) * 8 / 1e9:.2g} GB of draws in {path or 'a temporary file'} "
+            f"({error.strerror}); give stream= a file on a disk with room, fewer draws, or a larger thin."
+        ) from error

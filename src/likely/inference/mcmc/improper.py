@@ -1,0 +1,82 @@
+"""Posteriors that cannot be normalised: where log p(θ | data) does not fall, no number of draws is enough.
+
+    ∫ p(y | θ) p(θ) dθ = ∞   if along some direction p falls no faster than 1/t
+
+Seen by walking out: from the middle of the posterior along each direction, tenfold farther must be more than tenfold
+less probable.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ApproximationWarning, TrainingError
+from .whitened import Whitened
+
+__all__ = ["check_proper"]
+
+REACH = 700.0
+"""A plateau this far (in log p) below the middle holds no draw that a chain would ever meet."""
+LOOKED_AT = 64
+"""Parameters of a network that are walked along."""
+
+
+@torch.no_grad()
+def check_proper(density: Whitened, position: Tensor, prior: object) -> None:
+    """Raise for a linear model whose weights have no proper posterior; warn where the same happens to other numbers."""
+    middle, directions = _directions(density, position)
+    values = []
+    for distance in (30.0, 300.0):
+        moves = distance * torch.cat([directions, -directions])
+        values.append(density(middle + moves))
+    near, far = values
+    endless = (far - near > -math.log(10)) & (far > density(middle.unsqueeze(0)) - REACH)
+    if not bool(endless.any()):
+        return
+    move = directions[int(endless.nonzero()[0]) % len(directions)]
+    name = _name(density, move)
+    if density.factor is not None and name != "shared":
+        raise TrainingError(
+            f"With {prior!r} there is no posterior to draw from: along some direction of {name} the data stay as "
+            "probable however large the weights become (as where a plane separates the classes), and the prior does "
+            "not hold them. Give the weights one that does, such as prior=priors.Normal(1.0)."
+        )
+    warnings.warn(
+        f"The posterior is improper: the data stay as probable however large {name} becomes, and {prior!r} does not "
+        "hold it, so chains wander off without end. Give every parameter a prior, such as "
+        "prior=priors.Normal(1.0, biases=priors.Normal(1.0)).",
+        ApproximationWarning,
+        stacklevel=6,
+    )
+
+
+def _directions(density: Whitened, position: Tensor) -> tuple[Tensor, Tensor]:
+    """The middle (size,) and unit moves from it (k, size): standard deviations, or sizes of weights in a network."""
+    size = density.size
+    if density.factor is not None:
+        return position.new_zeros(size), torch.eye(size, dtype=position.dtype, device=position.device)
+    middle = position[0]
+    chosen = _some_of_each([value.numel() for value in density.target.trainable.values()]).to(position.device)
+    moves = position.new_zeros(len(chosen), size)
+    moves[torch.arange(len(chosen)), chosen] = 30 * (1 + middle[chosen].abs())
+    return middle, moves
+
+
+def _some_of_each(sizes: list[int]) -> Tensor:
+    """Evenly spaced places in each of several parameters that lie one after another."""
+    share, first, found = max(1, LOOKED_AT // len(sizes)), 0, []
+    for size in sizes:
+        found.append(first + torch.linspace(0, size - 1, min(size, share)).round().long())
+        first += size
+    return torch.cat(found)
+
+
+def _name(density: Whitened, move: Tensor) -> str:
+    """The parameter that a move changes most."""
+    change = move if density.factor is None else density.factor @ move
+    sizes = {name: float(part.abs().max()) for name, part in density.target.named(change).items()}
+    return max(sizes, key=lambda name: sizes[name])

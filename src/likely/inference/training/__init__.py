@@ -1,0 +1,1 @@
+"""Gradient training: one engine, and the inferences that are steps of it."""

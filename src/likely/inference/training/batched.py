@@ -1,0 +1,79 @@
+"""Plain dense networks of many members by batched matrix products: no tracing, so small networks cost next to nothing.
+
+H ← φ(X Wᵀ + b)   with X (members, n, d), W (members, units, d), b (members, units): one product for all members
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from ...networks.layers import ACTIVATIONS
+from ..predictor import Predictor, is_linear
+
+__all__ = ["batched"]
+
+Forward = Callable[[Mapping[str, Tensor], Mapping[str, Tensor], Tensor], Tensor]
+
+ELEMENTWISE = (nn.Dropout, *(type(make()) for make in ACTIVATIONS.values()))
+"""Layers that treat every number alike, whichever member it belongs to."""
+
+
+def batched(module: nn.Module) -> Forward | None:
+    """η of all members from stacked parameters, buffers and rows; None if the network is not a plain dense one.
+
+    >>> module = Predictor(nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)))
+    >>> stacked = {name: torch.stack([value, value]) for name, value in module.named_parameters()}
+    >>> batched(module)(stacked, {}, torch.zeros(2, 5, 3)).shape
+    torch.Size([2, 5, 2])
+    """
+    if not isinstance(module, Predictor):
+        return None
+    layers = _layers(module.network)
+    if layers is None:
+        return None
+
+    def forward(parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
+        eta = x.flatten(2) if module.flatten else x
+        for name, layer in layers:
+            if is_linear(layer):
+                eta = _affine(eta, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
+            else:
+                eta = layer(eta)
+        if module.positions:
+            eta = eta.unflatten(-1, (*module.positions, eta.shape[-1] // math.prod(module.positions)))
+        if "unit" in buffers:
+            eta = eta * _beside(buffers["unit"], eta)
+        if "offset" in buffers:
+            eta = eta + _beside(buffers["offset"], eta)
+        if "shared" in parameters:
+            shared = _beside(parameters["shared"], eta)
+            eta = torch.cat([eta, shared.expand(*eta.shape[:-1], shared.shape[-1])], -1)
+        return eta
+
+    return forward
+
+
+def _layers(network: nn.Module) -> list[tuple[str, nn.Module]] | None:
+    """The layers with the names of their parameters, if each is linear or elementwise."""
+    if is_linear(network):
+        return [("network", network)]
+    if type(network) is not nn.Sequential:
+        return None
+    layers = [(f"network.{name}", layer) for name, layer in network.named_children()]
+    return layers if all(is_linear(layer) or type(layer) in ELEMENTWISE for _, layer in layers) else None
+
+
+def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    """x Wᵀ + b of each member, on the last axis of x."""
+    rows = x.flatten(1, -2)
+    out = rows @ weight.mT if bias is None else torch.baddbmm(bias.unsqueeze(1), rows, weight.mT)
+    return out if x.ndim == 3 else out.unflatten(1, x.shape[1:-1])
+
+
+def _beside(value: Tensor, eta: Tensor) -> Tensor:
+    """(members, …) with axes of length 1 for the rows (and positions) that it does not depend on."""
+    return value.reshape(len(value), *(1 for _ in range(eta.ndim - value.ndim)), *value.shape[1:])

@@ -1,0 +1,97 @@
+"""MCDropout: dropout left on at prediction, so that every pass is a draw from an approximate posterior.
+
+p(y | x) ≈ 1/T Σₜ p(y | η(x; θ̂ ⊙ maskₜ))
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ApproximationWarning, ModelFileError
+from ...core.random import isolated
+from ...core.spec import as_spec, is_whole, require
+from ...data.rows import Inputs
+from ..posterior import Posterior, average
+from ..problem import Inference, Problem
+from .map import MAP
+
+__all__ = ["DropoutPosterior", "MCDropout"]
+
+DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+
+
+class MCDropout(Inference):
+    """Train `by` another inference, then predict with `draws` random masks. Needs a network with dropout.
+
+    >>> from likely import Regressor
+    >>> model = Regressor(network="mlp([16], dropout=0.1)", inference=MCDropout(20, by=MAP(epochs=5)), random_state=0)
+    >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict_dist([[1.0]]).mean.shape
+    torch.Size([1])
+    """
+
+    draws: int = 50
+    by: Inference = MAP()
+
+    @classmethod
+    def example(cls) -> MCDropout:
+        """A few draws."""
+        return cls(4, by=MAP.example())
+
+    def validate(self) -> None:
+        """At least one draw."""
+        object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
+        require(isinstance(self.draws, int) and self.draws > 0, self, "draws", "a positive whole number")
+
+    @property
+    def dtype(self) -> torch.dtype:  # type: ignore[override]
+        """That of the inference inside."""
+        return self.by.dtype
+
+    def fit(self, problem: Problem) -> Posterior:
+        """The trained parameters, with masks drawn at each prediction."""
+        found = self.by.fit(problem)
+        if not any(isinstance(layer, DROPOUT) and layer.p > 0 for layer in found.module.modules()):
+            warnings.warn(
+                "The network has no dropout, so MCDropout gives what its inner inference gives; "
+                "use for example network=MLP(dropout=0.1).",
+                ApproximationWarning,
+                stacklevel=4,
+            )
+            return found
+        info = found.info | {"draws": self.draws, "seed": problem.seed}
+        return DropoutPosterior(found.module, found.parameters, found.buffers, found.weights, info)
+
+
+class DropoutPosterior(Posterior):
+    """Parameters whose dropout layers stay on. The masks come from the fit's seed: the same X gives the same answer."""
+
+    kind = "dropout"
+
+    @torch.no_grad()
+    def eta(self, x: Inputs) -> Tensor:
+        """η of every member and mask: (members · draws, n, *positions, size)."""
+        draws = int(self.info["draws"])
+        with isolated(int(self.info["seed"])):
+            for layer in self.module.modules():
+                if isinstance(layer, DROPOUT):
+                    layer.train()
+            again = torch.arange(len(x), device=x.device).repeat(draws)
+            eta = super().eta(x.to(self.dtype)[again])
+        return eta.unflatten(1, (draws, -1)).flatten(0, 1)
+
+    @classmethod
+    def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
+        numbers = [learned["info"][name] for name in ("draws", "seed")]
+        if not all(is_whole(number, 0) for number in numbers) or numbers[0] < 1:
+            raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
+        return super().restore(module, learned, tensors)
+
+    def predictive(self, likelihood: Any, x: Inputs) -> Any:
+        """Members' weights are shared out equally over masks."""
+        draws = int(self.info["draws"])
+        return average(likelihood, self.eta(x), self.weights.repeat_interleave(draws) / draws)

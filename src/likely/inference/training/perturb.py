@@ -1,0 +1,45 @@
+"""What training may do to a batch or to the weights before a step: augment, and add noise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...data.rows import Inputs, Rows
+from ..dataset import Batch
+
+__all__ = ["augmented", "noisy", "nudge"]
+
+
+def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: int) -> Batch:
+    """What an augmentation makes of a batch, for each member apart.
+
+    A function changes x alone. What has a method `batch` gets the targets and weights too, and may give more rows, as
+    long as their weights sum to what they were.
+    """
+    if members > 1:
+        x, y, weight = batch
+        parts = [Batch(x[i], y[i], None if weight is None else weight[i]) for i in range(members)]
+        changed = [augmented(augment, part, positions, 1) for part in parts]
+        weights = [part.weight for part in changed if part.weight is not None]
+        x, y = torch.stack([part.x for part in changed]), torch.stack([part.y for part in changed])
+        return Batch(x, y, torch.stack(weights) if weights else None)
+    if not hasattr(augment, "batch"):
+        return batch._replace(x=augment(batch.x))
+    return Batch(*augment.batch(*batch, positions))
+
+
+def noisy(x: Inputs, scale: float) -> Inputs:
+    """x with normal noise on every number."""
+    if isinstance(x, Rows):
+        return x.map(lambda values: values + scale * torch.randn_like(values))
+    return x + scale * torch.randn_like(x)
+
+
+def nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:
+    """Add noise to the parameters, and give copies of what they were: subtracting it again would leave rounding."""
+    before = [p.detach().clone() for p in parameters]
+    torch._foreach_add_([p.data for p in parameters], [scale * torch.randn_like(p) for p in parameters])
+    return before

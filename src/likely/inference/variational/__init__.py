@@ -1,0 +1,1 @@
+"""Variational inference: a family of distributions fitted to the posterior."""

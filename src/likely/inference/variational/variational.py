@@ -1,0 +1,330 @@
+"""Variational: the normal distribution q(θ) that is nearest to the posterior.
+
+    q = argmax ELBO,   ELBO = E_q[log p(y, θ | x) − log q(θ)] = log p(y | x) − KL(q ‖ p(θ | data)) ≤ log p(y | x)
+
+Gradients go through the draws, θ = μ + Tε, along the path alone ("sticking the landing"): where q is the posterior they
+are 0 for every single draw, so that noise fades as q comes near. Draws come in mirrored pairs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import ModelFileError, SpecError, TrainingError
+from ...core.files import check_tensors
+from ...core.progress import progress
+from ...core.random import spread
+from ...core.spec import as_spec, is_whole, require
+from ...optim import Adam, Cosine, Optimizer
+from ..log_posterior import LogPosterior
+from ..posterior import Posterior
+from ..preconditioner import (
+    SMALL,
+    hessian,
+    lengths,
+    precondition,
+    within,
+)
+from ..problem import Inference, Problem
+from ..training.mini_batches import MiniBatches, lightened, started
+from .gaussian_family import (
+    FullRank,
+    Gaussian,
+    GaussianFamily,
+    LowRank,
+    MeanField,
+)
+
+__all__ = ["Variational", "VariationalPosterior"]
+
+LARGEST = 2_000
+"""Parameters of a full covariance matrix."""
+ROWS = 4_096
+"""Rows that the first scales of q are measured on."""
+TRACE = 100
+"""Numbers kept of the way the ELBO went."""
+
+
+class Variational(Inference):
+    """A normal approximation of the posterior: `"mean-field"`, `"low-rank"` (with `rank` directions) or `"full-rank"`.
+
+    Starts where the inference `start` ends (None: what `inference="auto"` would take) with the widths of the posterior
+    there, then climbs the ELBO for `steps` steps of `optimizer`, whose rate falls to 0 along a cosine. Each step takes
+    `samples` draws and a mini-batch of `batch_size` rows (None: all). Steps are in units of those first widths, so the
+    rate need not be tuned. Predictions average over `draws` members, drawn once with the seed of the fit.
+
+    `posterior_.info` has the `elbo` (on all rows), its standard error `elbo_error`, and `elbo_trace`, its way there.
+    With a flat prior on some numbers the ELBO bounds the evidence of a density that is 1 along them.
+
+    >>> from likely import Regressor
+    >>> from likely.likelihoods import Normal
+    >>> inference = Variational("full-rank", steps=50)
+    >>> model = Regressor(Normal(1.0), prior="normal(2.0)", inference=inference, random_state=0)
+    >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).posterior_.gaussian.covariance().round(decimals=4)
+    tensor([[ 0.4444, -0.4444],
+            [-0.4444,  0.7778]], dtype=torch.float64)
+    """
+
+    dtype = torch.float64
+
+    family: Literal["mean-field", "low-rank", "full-rank"] = "mean-field"
+    rank: int = 10
+    steps: int = 1000
+    samples: int = 8
+    batch_size: int | None = 512
+    optimizer: Optimizer = Adam(0.05, eps=0.1)
+    draws: int = 100
+    start: Inference | None = None
+
+    @classmethod
+    def example(cls) -> Variational:
+        """A few steps."""
+        from ..training.map import MAP
+
+        return cls(steps=5, samples=2, draws=4, start=MAP.example())
+
+    def validate(self) -> None:
+        """Numbers are positive; text becomes specs."""
+        object.__setattr__(self, "optimizer", as_spec(self.optimizer, Optimizer, "optimizer"))
+        if self.start is not None:
+            object.__setattr__(self, "start", as_spec(self.start, Inference, "start"))
+        families = ("mean-field", "low-rank", "full-rank")
+        require(self.family in families, self, "family", '"mean-field", "low-rank" or "full-rank"')
+        for name in ("rank", "steps", "draws"):
+            require(getattr(self, name) > 0, self, name, "a positive whole number")
+        require(self.samples > 0 and self.samples % 2 == 0, self, "samples", "a positive even number: they are pairs")
+        whole = self.batch_size is None or self.batch_size > 0
+        require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(not self.optimizer.needs_closure, self, "optimizer", "one without a line search, such as Adam(0.05)")
+
+    def fit(self, problem: Problem) -> Posterior:
+        """q, with members drawn from it."""
+        problem = lightened(problem)
+        density = started(problem, self.start)
+        if self.family == "full-rank" and density.size > LARGEST:
+            raise SpecError(
+                f'Variational(family="full-rank") would need a matrix of {density.size:,} × {density.size:,}; it takes '
+                f'up to {LARGEST:,} parameters. Use family="low-rank" or "mean-field".'
+            )
+        climb = _Climb(self, density, spread(problem.seed, 4))
+        climb.run()
+        gaussian = climb.gaussian()
+        parameters, buffers = density.module.named_parameters(), density.module.named_buffers()
+        return VariationalPosterior(
+            density.module,
+            {name: value.detach().unsqueeze(0) for name, value in parameters},
+            {name: value.unsqueeze(0) for name, value in buffers},
+            info=climb.info() | {"draws": self.draws, "seed": spread(problem.seed, 5)[4]},
+            gaussian=gaussian,
+            trainable=list(density.trainable),
+        )
+
+
+class _Climb:
+    """One ascent of the ELBO, in coordinates φ in which the posterior is about as wide in every direction."""
+
+    def __init__(self, spec: Variational, density: LogPosterior, seeds: list[int]) -> None:
+        self.spec, self.density, self.seeds = spec, density, seeds
+        self.gradient = MiniBatches(density, spec.batch_size, seeds[0])
+        self.random = torch.Generator().manual_seed(seeds[1])
+        centre = density.start()
+        rows = torch.randperm(self.gradient.rows, generator=torch.Generator().manual_seed(seeds[2]))[:ROWS]
+        few = self.gradient.rows <= ROWS
+
+        def slope(theta: Tensor) -> tuple[Tensor, Tensor]:
+            return density.value_and_grad(theta) if few else self.gradient.on(rows, theta)
+
+        problem = density.problem
+        self.constant = float(problem.log_prior(density.named(centre)) - density.log_prior(centre.unsqueeze(0)))
+        self.coordinates = precondition(slope, centre, seeds[3], dense=spec.family == "full-rank")
+        self.log_det = float(self.coordinates.log_det())
+        self.slope = slope
+        self.curvature = self._curvature()
+        self.family = self._family(centre)
+        self.links = self._links()
+        self.elbos: list[float] = []
+
+    def _curvature(self) -> Tensor | None:
+        """−∇² log p at the centre, in coordinates φ, where that is cheap to have."""
+        own = self.coordinates
+        if self.spec.family == "full-rank" or len(own.centre) > SMALL:
+            return None
+        return hessian(self.slope, own.centre) * torch.outer(own.factor, own.factor)
+
+    def _family(self, centre: Tensor) -> GaussianFamily:
+        shift = torch.zeros_like(centre)
+        if self.spec.family == "mean-field":
+            return MeanField(shift)
+        if self.spec.family == "full-rank":
+            return FullRank(shift)
+        return LowRank(shift, self._directions(min(self.spec.rank, len(centre))))
+
+    def _directions(self, rank: int) -> Tensor:
+        """Where the posterior is wider than its coordinates one by one say: small random ones where that is unknown."""
+        found = 0.1 / math.sqrt(rank) * self._noise(len(self.coordinates.centre), rank)
+        if self.curvature is not None:
+            values, vectors = torch.linalg.eigh(self.curvature)
+            wide = vectors[:, :rank] * (1 / values[:rank].clamp(1e-6, 1) - 1).sqrt()
+            axes = self.coordinates.factor.unsqueeze(-1) * wide
+            wide = wide * lengths(self.slope, self.coordinates.centre, axes).clamp_max(1)
+            found = found + wide
+        axes = self.coordinates.factor.unsqueeze(-1) * found
+        return found * within(self.slope, self.coordinates.centre, axes, self.seeds[3])
+
+    def _links(self) -> Tensor | None:
+        """A control variate of the mean-field gradients: the curvature between coordinates, if it makes them steadier.
+
+        Coordinates that are correlated in the posterior push each other about, by Σ_{j≠i} Hᵢⱼ sⱼεⱼ on coordinate i.
+        That is 0 on average, also times εᵢ, so it can be taken away.
+        """
+        if self.curvature is None or self.spec.family != "mean-field":
+            return None
+        links = self.curvature - torch.diag(self.curvature.diagonal())
+        noise = self._noise(32, self.family.columns)
+        path = self._path(noise)[0]
+        plain, steady = ((push * noise).var(0).sum() for push in (path, path + noise @ links))
+        return links if bool(steady < plain) else None
+
+    def run(self) -> None:
+        spec, problem, schedule = self.spec, self.density.problem, Cosine()
+        optimizer = spec.optimizer.build(list(self.family.parameters()))
+        with progress(problem.title, spec.steps, show=problem.verbose) as report:
+            for step in range(spec.steps):
+                for group in optimizer.param_groups:
+                    group["lr"] = spec.optimizer.lr * schedule.factor(step, spec.steps)
+                self.elbos.append(self.step(optimizer))
+                if not math.isfinite(self.elbos[-1]):
+                    raise TrainingError(
+                        f"The ELBO is {self.elbos[-1]:g} at step {step + 1}: some draws of θ leave the range of "
+                        "numbers. Try a prior on the weights, a smaller optimizer rate, or standardised inputs."
+                    )
+                report(step + 1, elbo=sum(self.elbos[-20:]) / len(self.elbos[-20:]))
+
+    def step(self, optimizer: torch.optim.Optimizer) -> float:
+        """One step up; gives the estimate of the ELBO from its draws."""
+        half = self._noise(self.spec.samples // 2, self.family.columns)
+        noise = torch.cat([half, -half])
+        path, elbo = self._path(noise)
+        phi = self.family.draw(noise)
+        if self.links is not None:
+            path = path + (phi - self.family.shift).detach() @ self.links
+        optimizer.zero_grad(set_to_none=True)
+        (-(path * phi).sum() / len(phi)).backward()  # type: ignore[no-untyped-call]
+        optimizer.step()
+        return elbo
+
+    @torch.no_grad()
+    def _path(self, noise: Tensor) -> tuple[Tensor, float]:
+        """∇_φ [log p − log q] at the draws of this noise, and the ELBO as they estimate it."""
+        value, slope = self.gradient(self.coordinates.point(self.family.draw(noise)))
+        log_q, score = self.family.score(noise)
+        elbo = float((value - log_q).mean()) + self.log_det + self.constant
+        return self.coordinates.pull(slope) - score, elbo
+
+    def gaussian(self) -> Gaussian:
+        """q in the parameters' own coordinates."""
+        found, own = self.family.gaussian(), self.coordinates
+        scale = None if found.scale is None else found.scale * own.factor
+        factor = None if found.factor is None else own.spread(found.factor.T).T
+        return Gaussian(own.point(found.mean.unsqueeze(0))[0], scale, factor)
+
+    @torch.no_grad()
+    def info(self) -> dict[str, Any]:
+        """The ELBO on all rows from new, independent draws; the fewer, the more rows there are."""
+        each = []
+        count = max(16, min(1000, 2_000_000 // self.gradient.rows))
+        for first in range(0, count, 50):
+            noise = self._noise(min(50, count - first), self.family.columns)
+            phi = self.family.draw(noise)
+            each.append(self.density(self.coordinates.point(phi)) - self.family.score(noise)[0])
+        values = torch.cat(each).double() + self.constant + self.log_det
+        block = math.ceil(len(self.elbos) / TRACE)
+        parts = [self.elbos[first : first + block] for first in range(0, len(self.elbos), block)]
+        return {
+            "elbo": float(values.mean()),
+            "elbo_error": float(values.std()) / math.sqrt(len(values)),
+            "elbo_trace": [sum(part) / len(part) for part in parts],
+        }
+
+    def _noise(self, count: int, columns: int) -> Tensor:
+        like = self.density.start()
+        return torch.randn(count, columns, dtype=like.dtype, generator=self.random).to(like.device)
+
+
+class VariationalPosterior(Posterior):
+    """A normal distribution of the flat, trainable parameters; its members are `info["draws"]` mirrored draws.
+
+    They come from the seed of the fit, so the same X gets the same answer; a file keeps the distribution alone.
+    """
+
+    kind = "variational"
+
+    def __init__(
+        self,
+        module: nn.Module,
+        parameters: Mapping[str, Tensor],
+        buffers: Mapping[str, Tensor],
+        weights: Tensor | None = None,
+        info: Mapping[str, Any] | None = None,
+        *,
+        gaussian: Gaussian,
+        trainable: list[str],
+    ) -> None:
+        self.gaussian, self.trainable = gaussian, trainable
+        self._one = dict(parameters)
+        count = int((info or {})["draws"])
+        generator = torch.Generator().manual_seed(int((info or {})["seed"]))
+        members = self._named(gaussian.draw(count, generator, mirrored=True))
+        shared = {name: value.expand(count, *value.shape[1:]) for name, value in buffers.items()}
+        super().__init__(module, members, shared, None, info)
+
+    def draw(self, count: int, generator: torch.Generator | None = None) -> Posterior:
+        """`count` new parameter vectors from q, as members of equal weight."""
+        buffers = {name: value[:1].expand(count, *value.shape[1:]) for name, value in self.buffers.items()}
+        return Posterior(self.module, self._named(self.gaussian.draw(count, generator)), buffers)
+
+    def _named(self, theta: Tensor) -> dict[str, Tensor]:
+        """Flat vectors (k, d) as stacked parameters; those that are not trained are the same in all."""
+        pieces = iter(theta.split([self._one[name].numel() for name in self.trainable], 1))
+        return {
+            name: next(pieces).reshape(-1, *value.shape[1:])
+            if name in self.trainable
+            else value.expand(len(theta), *value.shape[1:])
+            for name, value in self._one.items()
+        }
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, _ = super().state()
+        mean = self._named(self.gaussian.mean.unsqueeze(0))
+        tensors = {f"parameters.{name}": value for name, value in mean.items()}
+        tensors |= {f"buffers.{name}": value[:1] for name, value in self.buffers.items()}
+        for name in ("scale", "factor"):
+            value = getattr(self.gaussian, name)
+            if value is not None:
+                tensors[name] = value
+        return learned | {"trainable": self.trainable}, tensors | {"weights": self.weights[:1]}
+
+    @classmethod
+    def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
+        mean = Posterior.restore(module, learned, tensors)
+        info, trainable = learned["info"], learned["trainable"]
+        numbers = [info["draws"], info["seed"]]
+        if not all(is_whole(number, 0) for number in numbers) or numbers[0] < 1:
+            raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
+        if not isinstance(trainable, list) or not all(name in mean.parameters for name in trainable):
+            raise ModelFileError("The file does not fit its own specs: it names parameters that its network lacks.")
+        flat = torch.cat([mean.parameters[name].flatten() for name in mean.parameters if name in trainable])
+        parts = {name: tensors[name] for name in ("scale", "factor") if name in tensors}
+        shapes: dict[str, tuple[int, ...]] = {"scale": (len(flat),)} if "scale" in parts else {}
+        if "factor" in parts or not parts:
+            columns = parts["factor"].shape[-1] if "factor" in parts and parts["factor"].ndim else 0
+            shapes["factor"] = (len(flat), columns)
+        check_tensors(shapes, parts)
+        gaussian = Gaussian(flat, parts.get("scale"), parts.get("factor"))
+        return cls(module, mean.parameters, mean.buffers, info=info, gaussian=gaussian, trainable=trainable)

@@ -1,0 +1,369 @@
+"""Bayesian network: a joint distribution of discrete variables that factorises over a directed acyclic graph.
+
+    p(x₁, …, xₙ) = ∏ᵢ p(xᵢ | parents of xᵢ)
+
+Tables are counted, or found by EM where values are missing. Every question is answered exactly, by absorption in a
+clique tree that is built once.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+
+from ...core.errors import DataError, SpecError
+from ...core.learned import Learned
+from ...core.random import seed_of
+from ...core.spec import as_spec
+from ...core.validation import as_weights
+from ...inference import EM, LatentInference
+from .bayes_ball import d_separated
+from .bif import read_bif, write_bif
+from .columns import find_states, read_columns
+from .dag import Dag
+from .em import NetworkEM, log_power
+from .exact import ExactInference
+from .labels import Evidence, Labels, Soft, check_states
+from .tables import Tables
+
+__all__ = ["BayesianNetwork", "Explanation"]
+
+BLOCK = 65536
+"""Rows that are asked about at a time, so that memory does not grow with states times rows."""
+LARGEST = 2**22
+"""Entries of a joint table; each takes a pass over the clique tree."""
+REMEDY = " Check it, or fit with smoothing > 0."
+
+
+class Explanation(NamedTuple):
+    """The most probable states of all variables, their log p(states, evidence), and p(states | evidence)."""
+
+    assignment: dict[str, Any]
+    log_prob: float
+    probability: float
+
+
+class BayesianNetwork(Learned):
+    """Discrete variables, each with a table of its probabilities given its parents.
+
+    `edges` are pairs (parent, child); a name alone stands for a variable that may have no edge. `smoothing` is the
+    pseudo-count of every entry; `equivalent_sample_size` spreads this many rows evenly over each table instead (BDeu).
+    `states` lists the states of variables by name; others have those found in the data, sorted. With missing values
+    (None, NaN, an absent key) the tables maximise the likelihood of what was seen, found by `inference`; a variable
+    that is never seen needs its `states`.
+
+    Data are pandas or polars frames, dicts of columns, lists of dicts, or arrays with the columns of `names_`.
+
+    >>> rows = [{"rain": "no", "wet": "no"}, {"rain": "no", "wet": "no"}, {"rain": "no", "wet": "yes"},
+    ...         {"rain": "yes", "wet": "yes"}]
+    >>> model = BayesianNetwork([("rain", "wet")], smoothing=1).fit(rows)
+    >>> model.factorisation()
+    'p(rain) p(wet | rain)'
+    >>> {state: round(p, 3) for state, p in model.marginals({"wet": "yes"})["rain"].items()}
+    {'no': 0.545, 'yes': 0.455}
+    """
+
+    _arrays = ("probabilities_", "elbo_")
+    _values = ("names_", "edges_", "states_", "log_likelihood_", "n_iter_", "converged_")
+
+    def __init__(
+        self,
+        edges: Any,
+        smoothing: float = 0.0,
+        states: Mapping[str, Sequence[Any]] | None = None,
+        equivalent_sample_size: float | None = None,
+        inference: LatentInference = EM(max_iter=1000),  # noqa: B008 (a spec is a value)
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.edges = edges
+        self.smoothing = smoothing
+        self.states = states
+        self.equivalent_sample_size = equivalent_sample_size
+        self.inference = inference
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- making one ---------------------------------------------------------------------------------------------
+    @classmethod
+    def from_bif(cls, path: str | os.PathLike[str]) -> Self:
+        """The network of a BIF file, with its tables: ready to be asked. Its states are text."""
+        edges, states, tables = read_bif(path)
+        return cls._made(edges, states, dict(zip(states, tables, strict=True)))
+
+    @classmethod
+    def from_tables(
+        cls, edges: Any, tables: Mapping[str, Any], states: Mapping[str, Sequence[Any]] | None = None
+    ) -> Self:
+        """The network of given tables. The axes of a table are the parents, as `edges` lists them, then the variable.
+
+        >>> tables = {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.3, 0.7]]}
+        >>> BayesianNetwork.from_tables([("rain", "wet")], tables).marginals()["wet"]
+        {0: 0.78, 1: 0.22}
+        """
+        return cls._made(edges, states, tables)
+
+    @classmethod
+    def _made(cls, edges: Any, states: Mapping[str, Sequence[Any]] | None, tables: Mapping[str, Any]) -> Self:
+        dag = Dag.from_edges(edges)
+        for name in tables:
+            dag.position(name)
+        absent = [name for name in dag.names if name not in tables]
+        if absent:
+            raise DataError(f"tables has none for {absent[0]!r}; every variable needs one.")
+        sizes = {name: np.shape(tables[name])[-1] if np.ndim(tables[name]) else 0 for name in dag.names}
+        found = {name: list(range(size)) for name, size in sizes.items()} | check_states(states, dag)
+        shapes = Tables(dag, [len(found[name]) for name in dag.names])
+        return cls(edges, states=states)._learn(dag, found, shapes.join([tables[name] for name in dag.names]))
+
+    def to_bif(self, path: str | os.PathLike[str]) -> None:
+        """Write the network as a BIF file, with every digit; `from_bif` reads it back, with states as text."""
+        labels = self._labels
+        write_bif(path, labels.dag, labels.states, list(self.tables_.values()))
+
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Count the tables, or run EM where values are missing; `elbo_` is log p(seen) + log p(θ) at each step."""
+        self._forget()
+        dag = Dag.from_edges(self.edges)
+        inference = as_spec(self.inference, LatentInference, "inference")
+        self._check()
+        columns = read_columns(X, dag.names)
+        states = check_states(self.states, dag)
+        for name in dag.names:
+            if name not in states and name in columns:
+                states[name] = find_states(columns[name])
+            if not states.get(name):
+                where = "no value in its column of X" if name in columns else "no column in X"
+                raise DataError(f"{name!r} has {where}; a variable that is never seen needs states={{{name!r}: […]}}.")
+        codes = Labels(dag, states).encode(columns)
+        weights = as_weights(sample_weight, torch.from_numpy(codes))
+        tables = Tables(dag, [len(states[name]) for name in dag.names])
+        prior = tables.pseudo_counts(self.smoothing, self.equivalent_sample_size)
+        weight = np.ones(len(codes)) if weights is None else weights.numpy()
+        if (codes >= 0).all():
+            counts = tables.counts(codes, weight)
+            vector = tables.normalise(counts + prior)
+            trace, steps, converged = np.array([log_power(vector, counts + prior)]), 0, True
+        else:
+            latent = NetworkEM(tables, codes, weight, prior)
+            fit = inference.run(latent, seed_of(self.random_state), title="BayesianNetwork", verbose=bool(self.verbose))
+            vector, trace, steps, converged = fit.params["tables"].numpy(), fit.trace.numpy(), fit.n_iter, fit.converged
+            counts = latent.expected_counts(vector)
+        tables.warn_of_unseen(counts + prior, [states[name] for name in dag.names])
+        self.elbo_, self.n_iter_, self.converged_ = trace, steps, converged
+        self.log_likelihood_ = float(trace[-1]) - log_power(vector, prior)
+        return self._learn(dag, states, vector)
+
+    # --- the graph alone ----------------------------------------------------------------------------------------
+    def d_separated(
+        self, a: str | Collection[str], b: str | Collection[str], given: str | Collection[str] = ()
+    ) -> bool:
+        """Whether the graph alone makes a and b independent given others (names or lists of names), by Bayes ball.
+
+        >>> collider = BayesianNetwork([("rain", "wet"), ("sprinkler", "wet")])
+        >>> collider.d_separated("rain", "sprinkler"), collider.d_separated("rain", "sprinkler", given="wet")
+        (True, False)
+        """
+        dag = Dag.from_edges(self.edges)
+        first, second, known = (_positions(dag, names) for names in (a, b, given))
+        for one, other, words in (
+            (first, second, "a and b"),
+            (first, known, "a and given"),
+            (second, known, "b and given"),
+        ):
+            if one & other:
+                raise DataError(f"{words} share {dag.names[min(one & other)]!r}; each variable belongs to one of them.")
+        return d_separated(dag, first, second, known)
+
+    def markov_blanket(self, name: str) -> list[str]:
+        """Parents, children and the children's other parents: given these, all others tell nothing more."""
+        dag = Dag.from_edges(self.edges)
+        return [dag.names[variable] for variable in dag.markov_blanket(dag.position(name))]
+
+    def factorisation(self) -> str:
+        """The joint distribution as the product that the graph stands for."""
+        return Dag.from_edges(self.edges).factorisation()
+
+    # --- questions about one piece of evidence ------------------------------------------------------------------
+    def marginals(self, evidence: Evidence | None = None, soft: Soft | None = None) -> dict[str, dict[Any, float]]:
+        """p(variable | evidence) of every variable: {name: {state: probability}}."""
+        labels = self._labels
+        found, (log_z,) = self._inference.posteriors(labels.evidence(evidence), labels.soft(soft)[0])
+        self._check_possible(log_z, evidence, soft)
+        flat, start = found[0].tolist(), labels.start
+        named = zip(labels.dag.names, labels.states, start[:-1], start[1:], strict=True)
+        return {name: dict(zip(states, flat[begin:end], strict=True)) for name, states, begin, end in named}
+
+    def joint(
+        self, names: str | Sequence[str], evidence: Evidence | None = None, soft: Soft | None = None
+    ) -> dict[tuple[Any, ...], float]:
+        """p(names | evidence) for every combination of their states: {(state, …): probability}.
+
+        >>> tables = {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.3, 0.7]]}
+        >>> model = BayesianNetwork.from_tables([("rain", "wet")], tables)
+        >>> {states: round(p, 3) for states, p in model.joint(["rain", "wet"]).items()}
+        {(0, 0): 0.72, (0, 1): 0.08, (1, 0): 0.06, (1, 1): 0.14}
+        """
+        labels = self._labels
+        chosen = [labels.dag.position(name) for name in ([names] if isinstance(names, str) else names)]
+        if len(set(chosen)) < len(chosen) or not chosen:
+            raise DataError(f"names must be different variables, at least one; found {names!r}.")
+        sizes = [labels.sizes[each] for each in chosen]
+        if math.prod(sizes) > LARGEST:
+            raise DataError(
+                f"The joint table of {len(chosen)} variables has {math.prod(sizes):.3g} entries; ask for fewer."
+            )
+        grid = np.indices(sizes).reshape(len(chosen), -1).T
+        codes = np.repeat(labels.evidence(evidence), len(grid), 0)
+        known = codes[:, chosen]
+        codes[:, chosen] = grid
+        log_p = self._inference.log_prob(codes, labels.soft(soft)[0])
+        log_p[((known >= 0) & (grid != known)).any(1)] = -np.inf
+        self._check_possible(log_p.max(), evidence, soft)
+        share = np.exp(log_p - log_p.max())
+        keys = [tuple(labels.states[v][s] for v, s in zip(chosen, row, strict=True)) for row in grid.tolist()]
+        return dict(zip(keys, (share / share.sum()).tolist(), strict=True))
+
+    def most_probable(self, evidence: Evidence | None = None, soft: Soft | None = None) -> Explanation:
+        """The most probable states of all variables together, given the evidence (by max-product absorption).
+
+        >>> tables = {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.3, 0.7]]}
+        >>> BayesianNetwork.from_tables([("rain", "wet")], tables).most_probable({"wet": 1}).assignment
+        {'rain': 1, 'wet': 1}
+        """
+        codes, (weights, scale) = self._labels.evidence(evidence), self._labels.soft(soft)
+        best, found = self._inference.most_probable(codes, weights)
+        self._check_possible(best, evidence, soft)
+        total = self._inference.log_prob(codes, weights)[0]
+        return Explanation(self._labels.decode(found.tolist()), best + scale, float(np.exp(best - total)))
+
+    def evidence_log_prob(self, evidence: Evidence | None = None, soft: Soft | None = None) -> float:
+        """log p(evidence): −∞ if it is impossible. Soft evidence counts as log Σ p(x) · weight(x)."""
+        weights, scale = self._labels.soft(soft)
+        return float(self._inference.log_prob(self._labels.evidence(evidence), weights)[0] + scale)
+
+    def sample(
+        self, n: int = 1, evidence: Evidence | None = None, soft: Soft | None = None, random_state: Any = None
+    ) -> dict[str, np.ndarray]:
+        """n independent rows as columns {name: states}: ancestral, or given evidence exactly from p(x | evidence).
+
+        >>> model = BayesianNetwork.from_tables(["coin"], {"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
+        >>> model.sample(3, random_state=0)
+        {'coin': array(['head', 'head', 'tail'], dtype='<U4')}
+        """
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise DataError(f"n={n!r} must be a positive whole number of rows.")
+        labels, random = self._labels, np.random.default_rng(seed_of(random_state))
+        if not evidence and not soft:
+            codes = self._tables.ancestral(self.probabilities_, int(n), random)
+        else:
+            weights, _ = labels.soft(soft)
+            log_z, codes = self._inference.sample(labels.evidence(evidence), int(n), random, weights)
+            self._check_possible(log_z, evidence, soft)
+        named = zip(labels.dag.names, labels.states, codes.T, strict=True)
+        return {name: np.array(states)[column] for name, states, column in named}
+
+    # --- questions about rows of data ---------------------------------------------------------------------------
+    def log_prob(self, X: Any) -> np.ndarray:
+        """log p of each row; what is missing in it is summed out. −∞ for a row that cannot be."""
+        codes = self._labels.rows(X)
+        complete = (codes >= 0).all(1)
+        found = np.empty(len(codes))
+        found[complete] = self._tables.log_prob(self.probabilities_, codes[complete])
+        if not complete.all():
+            found[~complete] = self._inference.log_prob(codes[~complete])
+        return found
+
+    def score(self, X: Any, y: None = None) -> float:
+        """The mean log p of the rows."""
+        return float(self.log_prob(X).mean())
+
+    def posterior(self, X: Any) -> dict[str, np.ndarray]:
+        """p(variable | what is known in the row) for all rows at once: {name: (rows, states)}."""
+        return self._posterior(self._labels.rows(X))
+
+    def predict_proba(self, X: Any, target: str) -> np.ndarray:
+        """p(target | the other columns) of each row (rows, states), in the order of `states_[target]`."""
+        variable = self._labels.dag.position(target)
+        codes = self._labels.rows(X)
+        codes[:, variable] = -1
+        blocks = [codes[first : first + BLOCK] for first in range(0, len(codes), BLOCK)]
+        return np.concatenate([self._posterior(block, BLOCK * place)[target] for place, block in enumerate(blocks)])
+
+    def predict(self, X: Any, target: str) -> np.ndarray:
+        """The most probable state of the target in each row, given the other columns."""
+        most = self.predict_proba(X, target).argmax(1)
+        return np.array(self.states_[target])[most]
+
+    @property
+    def tables_(self) -> dict[str, np.ndarray]:
+        """The table of each variable: axes are its parents, as the edges list them, and last the variable."""
+        self._check_fitted()
+        vector = self.probabilities_.view()
+        vector.flags.writeable = False  # inference has its own copy, which would not follow
+        return dict(zip(self.names_, self._tables.split(vector), strict=True))
+
+    # --- within -------------------------------------------------------------------------------------------------
+    def _learn(self, dag: Dag, states: Mapping[str, Sequence[Any]], vector: np.ndarray) -> Self:
+        self.names_ = list(dag.names)
+        pairs = [
+            [dag.names[parent], name] for name, each in zip(dag.names, dag.parents, strict=True) for parent in each
+        ]
+        self.edges_ = [*dag.names, *pairs]
+        self.states_ = {name: list(states[name]) for name in dag.names}
+        self.probabilities_ = vector
+        return self
+
+    def _forget(self) -> None:
+        super()._forget()
+        for name in ("_inference", "_labels", "_tables"):
+            self.__dict__.pop(name, None)
+
+    @cached_property
+    def _labels(self) -> Labels:
+        self._check_fitted()
+        return Labels(Dag.from_edges(self.edges_), self.states_)
+
+    @cached_property
+    def _tables(self) -> Tables:
+        return Tables(self._labels.dag, self._labels.sizes)
+
+    @cached_property
+    def _inference(self) -> ExactInference:
+        return ExactInference(self._tables, self.probabilities_)
+
+    def _check_possible(self, log_z: float, evidence: Evidence | None, soft: Soft | None) -> None:
+        if log_z == -np.inf:
+            indicated = [f"soft {name}" for name in soft or {}]
+            raise DataError(f"The evidence has probability zero: {_listed(evidence or {}, indicated)}.{REMEDY}")
+
+    def _posterior(self, codes: np.ndarray, first: int = 0) -> dict[str, np.ndarray]:
+        found, log_z = self._inference.posteriors(codes)
+        if (log_z == -np.inf).any():
+            row = int((log_z == -np.inf).argmax())
+            known = self._labels.decode(codes[row].tolist())
+            raise DataError(f"Row {first + row} of X has probability zero: {_listed(known)}.{REMEDY}")
+        return self._labels.split(found)
+
+    def _check(self) -> None:
+        sizes = (("smoothing", self.smoothing), ("equivalent_sample_size", self.equivalent_sample_size or 0.0))
+        for argument, value in sizes:
+            if not isinstance(value, int | float | np.number) or not 0 <= value < float("inf"):
+                raise SpecError(f"BayesianNetwork({argument}={value!r}): {argument} must be a number from 0.")
+        if self.smoothing and self.equivalent_sample_size:
+            raise SpecError("BayesianNetwork: give smoothing or equivalent_sample_size, not both.")
+
+
+def _positions(dag: Dag, names: str | Collection[str]) -> set[int]:
+    return {dag.position(name) for name in ([names] if isinstance(names, str) else names)}
+
+
+def _listed(evidence: Evidence, more: Sequence[str] = ()) -> str:
+    shown = [f"{name}={state}" for name, state in evidence.items()] + list(more)
+    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")

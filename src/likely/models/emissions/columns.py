@@ -1,0 +1,261 @@
+"""Columns: any likelihood as an emission. The columns of a row are independent given the component.
+
+    log p(x | k) = Σⱼ log p(xⱼ | ηₖⱼ),      ηₖⱼ ← argmax Σᵢ wᵢₖ log p(xᵢⱼ | η) + ε·meanᵢ log p(xᵢⱼ | η)
+
+Each component sees, beside its own rows, all rows with a total weight of ε (`smoothing`): it can neither shrink to a
+point nor be left with no data at all, whatever the likelihood. A missing value (NaN) does not count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import DataError, SpecError
+from ...core.spec import Spec, as_spec
+from ...likelihoods import Likelihood, Product, Target
+from .base import Emission, Params
+from .part import Part, blocks
+
+__all__ = ["Columns"]
+
+KEPT = 2**20
+"""Up to so many numbers in all, what they add to sums is kept between the steps of EM."""
+
+
+class Columns(Emission):
+    """The likelihoods of the columns: one for all, a sequence with one for each, a dict by name, or a `Product`.
+
+    >>> from likely.likelihoods import Poisson
+    >>> x = torch.tensor([[1.0], [3.0], [10.0]])
+    >>> counts = Columns.of(Poisson(), x)
+    >>> counts.bind(x, None)
+    >>> totals = counts.zeros(1, 2)
+    >>> weight = torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]], [[0.0, 1.0]]], dtype=torch.float64)
+    >>> counts.accumulate(totals, None, x, weight, slice(0, 3))
+    >>> counts.maximise(None, totals)["eta"].exp().ravel().round(decimals=4).tolist()
+    [2.0, 10.0]
+    """
+
+    def __init__(self, parts: Sequence[Part], smoothing: float = 1e-6) -> None:
+        self.parts = tuple(parts)
+        self.smoothing = smoothing
+        self.origin = torch.zeros(self.parts[-1].columns.stop, dtype=torch.float64)
+
+    @staticmethod
+    def of(likelihood: Any, x: Tensor, names: Sequence[str] | None = None, smoothing: float = 1e-6) -> Columns:
+        """The emission of these columns; what the likelihood leaves to the data (classes, lengths) is read from x."""
+        width = x.shape[1]
+        shown = [str(name) for name in names] if names is not None else [str(j) for j in range(width)]
+        labels = [f"column {name!r} of X" for name in shown] if width > 1 else ["X"]
+        pieces = _pieces(likelihood, shown)
+        parts, start = [], 0
+        for index, each in enumerate(pieces):
+            known = each.known_target()
+            wide = known.shape[0] if known is not None and known.shape else 1
+            if each.event_dim and known is None:
+                wide = width - start - (len(pieces) - index - 1)
+            stop = start + wide
+            if stop > width:
+                break
+            parts.append(Part(each, slice(start, stop), known or Target(), tuple(labels[start:stop])))
+            start = stop
+        if start != width or len(parts) != len(pieces):
+            needed = sum(_least(each) for each in pieces)
+            raise DataError(f"X has {width} columns, but the {len(pieces)} likelihoods speak of {needed}.")
+        settled = []
+        for part in _joined(parts):
+            part.check(x)
+            settled += [part] if part.likelihood.known_target() is not None else _settled(part, x)
+        return Columns(_joined(settled), smoothing)
+
+    # --- data ---------------------------------------------------------------------------------------------------
+    def check(self, x: Tensor, name: str = "X") -> None:
+        for part in self.parts:
+            renamed = tuple(own.removesuffix("X") + name for own in part.names)
+            replace(part, names=renamed).check(x)
+
+    def bind(self, x: Tensor, weight: Tensor | None) -> None:
+        self._rows: Tensor = x
+        self._measured: dict[int, Tensor | None] = {}
+        self._weight: Tensor = torch.ones(len(x), dtype=torch.float64) if weight is None else weight.double()
+        # A point in the middle of the data, from which sums lose the fewest digits.
+        total, count = torch.zeros_like(self.origin), torch.zeros_like(self.origin)
+        for rows in blocks(x):
+            some = rows.double().sum(0)
+            missing = bool(some.isnan().any())
+            total += rows.double().nansum(0) if missing else some
+            count += (~rows.isnan()).sum(0) if missing else len(rows)
+        self.origin = total / count.clamp_min(1)
+
+    # --- the distribution ---------------------------------------------------------------------------------------
+    def log_prob(self, params: Params, x: Tensor) -> Tensor:
+        eta = params["eta"]
+        first, *others = zip(self.parts, self._split(eta.flatten(0, 1)), strict=True)
+        total = first[0].log_prob(first[1], x)
+        for part, own in others:
+            total += part.log_prob(own, x)
+        return total.unflatten(-1, eta.shape[:2])
+
+    def sample(self, params: Params, component: Tensor) -> Tensor:
+        pieces = [
+            part.likelihood.distribution(part.split(own[component])).sample().double().reshape(len(component), -1)
+            for part, own in zip(self.parts, self._split(params["eta"]), strict=True)
+        ]
+        return torch.cat(pieces, 1)
+
+    # --- sums and estimates -------------------------------------------------------------------------------------
+    def zeros(self, starts: int, components: int) -> Params:
+        totals = {"rows": torch.zeros(starts, components, dtype=torch.float64)}
+        for index, part in enumerate(self.parts):
+            width = part.width()
+            # Where no statistics of fixed size are sufficient, the weights themselves are kept, once for all parts.
+            name, shape = ("weight", (len(self._rows),)) if width is None else (f"part{index}", (part.count, width))
+            totals[name] = torch.zeros(starts, components, *shape, dtype=torch.float64)
+        return totals
+
+    def accumulate(self, totals: Params, params: Params | None, x: Tensor, weight: Tensor, rows: slice) -> None:
+        flat = weight.flatten(1)
+        totals["rows"] += weight.sum(0)
+        if "weight" in totals:
+            totals["weight"][..., rows] += weight.movedim(0, -1)
+        for index in range(len(self.parts)):
+            if f"part{index}" in totals:
+                sums = self._sums(index, x, flat, rows)
+                if sums is not None:
+                    totals[f"part{index}"] += sums.unflatten(0, weight.shape[1:])
+
+    def maximise(self, params: Params | None, totals: Params) -> Params:
+        shape = totals["rows"].shape
+        rows = totals["rows"].sum(1)[:, None, None, None]
+        previous = [None] * len(self.parts) if params is None else self._split(params["eta"].flatten(0, 1))
+        found = []
+        for index, (part, before) in enumerate(zip(self.parts, previous, strict=True)):
+            total = totals.get(f"part{index}")
+            if total is None:
+                found.append(self._by_rows(part, totals["weight"].flatten(0, 1), before))
+                continue
+            every = total.sum(1, keepdim=True)  # the weights of a row sum to its own: this is the sum over all rows
+            mixed = total + self.smoothing * every / rows.clamp_min(1e-300)
+            mixed = torch.where(mixed[..., :1] > 0, mixed, every)
+            mean = mixed[..., 1:] / mixed[..., :1].clamp_min(1e-300)
+            found.append(part.likelihood.from_statistics(mean, part.of(self.origin)).flatten(2).flatten(0, 1))
+        return {"eta": torch.cat(found, -1).unflatten(0, shape)}
+
+    def free(self, components: int) -> int:
+        return components * sum(_free(part) for part in self.parts)
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def to_json(self) -> dict[str, Any]:
+        parts = [
+            {
+                "likelihood": part.likelihood.to_json(),
+                "columns": [part.columns.start, part.columns.stop],
+                "target": part.target.to_json(),
+                "names": list(part.names),
+            }
+            for part in self.parts
+        ]
+        return {"parts": parts, "smoothing": self.smoothing}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Columns:
+        """The inverse of `to_json`."""
+        parts = []
+        for each in data["parts"]:
+            likelihood = Spec.from_json(each["likelihood"])
+            if not isinstance(likelihood, Likelihood):
+                raise SpecError(f"{likelihood!r} is no likelihood.")
+            target = Target.from_json(each["target"])
+            parts.append(Part(likelihood, slice(*each["columns"]), target, tuple(each["names"])))
+        return Columns(parts, data["smoothing"])
+
+    # --- helpers ------------------------------------------------------------------------------------------------
+    def _split(self, eta: Tensor) -> tuple[Tensor, ...]:
+        return eta.split([part.size for part in self.parts], -1)
+
+    def _sums(self, index: int, x: Tensor, weight: Tensor, rows: slice) -> Tensor | None:
+        """`Part.sums`; small data that come in one block are measured once, and not in every step."""
+        part = self.parts[index]
+        if rows != slice(0, len(self._rows)) or x.numel() > KEPT:
+            return part.sums(x, weight, self.origin)
+        if index not in self._measured:
+            self._measured[index] = part.measured(x, self.origin)
+        measured = self._measured[index]
+        return None if measured is None else (weight.T @ measured.flatten(1)).unflatten(-1, measured.shape[1:])
+
+    def _by_rows(self, part: Part, weight: Tensor, previous: Tensor | None) -> Tensor:
+        """The estimate from all rows and their weights (k, n); never worse than the parameters before."""
+        smoothed = weight + self.smoothing * self._weight / self._weight.sum()
+        y, gone = part.present(self._rows)
+        found = []
+        for index, own in enumerate(part.of(self._rows).unbind(1)):
+            new = part.likelihood.weighted_mle(own, smoothed.T)
+            if previous is not None:
+                before = part.split(previous)[:, index]
+                counted = smoothed if gone is None else torch.where(gone[:, index], 0.0, smoothed)
+                gain = part.likelihood.each_log_prob(new, y[:, index])
+                gain -= part.likelihood.each_log_prob(before, y[:, index])
+                new = torch.where(torch.einsum("kn,nk->k", counted, gain).unsqueeze(-1) >= 0, new, before)
+            found.append(new)
+        return torch.cat(found, -1)
+
+
+def _pieces(likelihood: Any, names: Sequence[str]) -> list[Likelihood]:
+    """The likelihoods in the order of the columns; text such as "poisson" is read."""
+    if isinstance(likelihood, Product):
+        return list(likelihood.parts.values())
+    if isinstance(likelihood, Mapping):
+        given = {str(name): each for name, each in likelihood.items()}
+        without, unknown = [n for n in names if n not in given], [n for n in given if n not in names]
+        if without or unknown:
+            found = f"none for column {without[0]!r}" if without else f"one for {unknown[0]!r}"
+            raise SpecError(f"likelihood has {found}; it needs one for each of the columns {', '.join(names)}.")
+        return [as_spec(given[name], Likelihood, "likelihood") for name in names]
+    if isinstance(likelihood, Sequence) and not isinstance(likelihood, str):
+        return [as_spec(each, Likelihood, "likelihood") for each in likelihood]
+    one = as_spec(likelihood, Likelihood, "likelihood")
+    return [one] if one.event_dim else [one] * len(names)
+
+
+def _joined(parts: Sequence[Part]) -> list[Part]:
+    """Neighbours that say the same, each of its own column, as one part: one operation instead of many."""
+    found: list[Part] = []
+    for part in parts:
+        last = found[-1] if found else None
+        same = last is not None and (last.likelihood, last.target) == (part.likelihood, part.target)
+        if last is not None and same and not part.likelihood.event_dim:
+            columns = slice(last.columns.start, part.columns.stop)
+            found[-1] = replace(last, columns=columns, names=last.names + part.names)
+        else:
+            found.append(part)
+    return found
+
+
+def _settled(part: Part, x: Tensor) -> list[Part]:
+    """What the likelihood left to the data written down for each target, so that some of the rows mean the same."""
+    found = []
+    step = len(part.names) // part.count
+    known = part.likelihood.get_params(deep=False)
+    for index, y in enumerate(part.of(x).unbind(1)):
+        target = part.likelihood.target(y)
+        size = {"classes": target.classes, "dim": target.shape[0] if target.shape else None}
+        likelihood = part.likelihood.replace(**{name: value for name, value in size.items() if name in known})
+        start = part.columns.start + index * step
+        names = part.names[index * step : (index + 1) * step]
+        found.append(Part(likelihood, slice(start, start + step), target, names))
+    return found
+
+
+def _least(likelihood: Likelihood) -> int:
+    target = likelihood.known_target()
+    return target.shape[0] if target is not None and target.shape else 1
+
+
+def _free(part: Part) -> int:
+    """Free parameters of one component: labels have one number too many, since their probabilities sum to 1."""
+    return part.size - (part.count if part.target.classes and part.size == part.count * part.target.classes else 0)

@@ -1,0 +1,1 @@
+"""Models of a kernel: Gaussian processes, kernel ridge regression, support vectors."""

@@ -1,0 +1,405 @@
+"""Gaussian process: a prior over functions, and what is left of it once targets are seen.
+
+    f ~ GP(m, k),   y ~ likelihood(f(x)),   log p(y | X) = log ∫ p(y | f) p(f | X) df    (the evidence)
+
+Normal noise has closed forms; other likelihoods have Laplace's approximation. The numbers of the kernel, the mean and
+what the likelihood calls learned (σ) maximise the evidence.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from sklearn.utils import ClassifierTags, RegressorTags
+from sklearn.utils.metaestimators import available_if
+from torch import Tensor
+from torch.distributions import Distribution, MultivariateNormal
+from torch.distributions import Normal as TorchNormal
+
+from ...core.errors import ConvergenceWarning, DataError, LikelyError, SpecError
+from ...core.learned import Learned
+from ...core.progress import progress
+from ...core.random import isolated, seed_of, spread
+from ...core.spec import Spec, as_spec
+from ...core.validation import as_rows, as_weights
+from ...kernels import RBF, Kernel, KernelModule
+from ...likelihoods import Likelihood, Normal, Target
+from ...likelihoods.base import of_classes
+from ...probability.joint import point
+from ...probability.quantiles import quantile
+from ..labels import restore_classes, state_of_classes
+from .gp.cholesky import report_jitter, root_of
+from .gp.evidence import MAX_ITER, Found, maximise
+from .gp.hyperparameters import (
+    every_number,
+    free,
+    limits,
+    load_numbers,
+    read,
+    spread_out,
+    write,
+)
+from .gp.inducing import InducingPosterior, InducingRegression
+from .gp.laplace import Laplace, LaplacePosterior
+from .gp.predictive import predictive
+from .gp.regression import ExactPosterior, Regression
+from .gp.selection import places_of, refuse_many
+from .gp.targets import counted, read_classes, read_targets
+
+__all__ = ["GaussianProcess"]
+
+CHUNK = 2_048
+
+
+def _of_labels(model: Any) -> bool:
+    likelihood = model.likelihood
+    try:
+        return as_spec(likelihood, Likelihood, "likelihood").labels
+    except LikelyError:  # said in fit
+        return False
+
+
+class GaussianProcess(Learned):
+    """A distribution over functions with the covariance `kernel`; `likelihood` says how targets follow the function.
+
+    With a likelihood of labels (`Bernoulli()`, `Categorical()`) it is a classifier, with any other a regressor.
+    `Normal()` is exact; `Poisson()`, `StudentT()` and all others have Laplace's approximation (with one latent function
+    for each number that the likelihood needs). The prior's variance is the kernel's: write `1.0 * RBF()` to have it
+    learned, or standardise y.
+
+    `learn=False` holds the kernel's numbers. Otherwise they maximise the evidence, from where the kernel has them and
+    from `restarts` other starts: the first suits the data, the others are scattered around it. `mean` is "constant"
+    (learned) or "zero". Time is n³, memory n²; `inducing=m` has m places stand for the rows (normal likelihoods: a
+    lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in `sample_weight` counts a
+    row that many times. A missing target (NaN) does not count.
+
+    Learned: `log_evidence_`, `kernel_` (with its numbers), `noise_` (σ of Normal), `mean_` of each function, `shared_`
+    (the likelihood's learned constants as it holds them: logarithms of scales), `converged_`, `n_evaluations_`.
+
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0.0, 0.8, 0.9, 0.1, -0.8]
+    >>> model = GaussianProcess(1.0 * RBF(), Normal(scale=0.1)).fit(X, y)
+    >>> model.predict([[1.5]]).round(1)
+    array([1.])
+    >>> model.posterior([[0.5], [1.5]]).covariance_matrix.shape
+    torch.Size([2, 2])
+    >>> from likely.likelihoods import Bernoulli
+    >>> GaussianProcess(likelihood=Bernoulli()).fit(X, ["a", "a", "b", "b", "b"]).predict([[0.5], [3.5]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = (
+        "X_train_",
+        "y_train_",
+        "weight_train_",
+        "kernel_numbers_",
+        "numbers_",
+        "latent_weights_",
+        "inducing_",
+    )
+    _values: ClassVar[tuple[str, ...]] = ("log_evidence_", "n_evaluations_", "converged_", "jitter_")
+
+    def __init__(
+        self,
+        kernel: Any = RBF(),  # noqa: B008 (a frozen value)
+        likelihood: Any = Normal(),  # noqa: B008
+        mean: Literal["constant", "zero"] = "constant",
+        learn: bool = True,
+        restarts: int = 1,
+        inducing: int | Literal["auto"] | None = None,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.likelihood = likelihood
+        self.mean = mean
+        self.learn = learn
+        self.restarts = restarts
+        self.inducing = inducing
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Maximise the evidence and condition on the targets."""
+        self._forget()
+        for name in ("_posterior", "kernel_", "classes_"):
+            self.__dict__.pop(name, None)
+        self._check_arguments()
+        kernel, likelihood = as_spec(self.kernel, Kernel, "kernel"), self._likelihood()
+        seed = seed_of(self.random_state)
+        x = as_rows(self, X, reset=True)
+        if likelihood.labels:
+            self.classes_, likelihood = read_classes(y, len(x), likelihood)
+        targets = read_targets(y, len(x), likelihood, self.__dict__.get("classes_"))
+        x, targets, weight = counted(x.double(), targets, as_weights(sample_weight, x), likelihood)
+        places = self._places(x, likelihood, targets, seed)
+        module = self._built(kernel, x, seed)
+        problem = self._problem(module, likelihood, x, targets, weight)
+        found = self._learn(problem, places, seed)
+        write(free(module), found.numbers[: read(free(module)).numel()])
+        rest = found.numbers[read(free(module)).numel() :]
+        self.X_train_, self.y_train_, self.weight_train_ = x.numpy(), targets.numpy(), weight.numpy()
+        self.kernel_, self.kernel_numbers_ = module.spec(), every_number(module).numpy()
+        self.inducing_ = None if places is None else places.numpy()
+        self.numbers_, self.latent_weights_ = rest.numpy(), None
+        if isinstance(problem, Laplace):
+            self.latent_weights_ = problem.solve(rest).weights.numpy()
+        self._posterior = posterior = self._solved(problem)
+        self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, found.evaluations
+        self.converged_, self.jitter_ = found.converged and posterior.converged, posterior.jitter
+        self._report()
+        return self
+
+    def _learn(self, problem: Regression | Laplace, places: Tensor | None, seed: int) -> Found:
+        own, bounds = problem.start()
+        kernel = problem.kernel
+        variance = float(problem.y.var(correction=0)) if isinstance(problem, Regression) else 1.0
+        numbers = read(free(kernel))
+        others = spread_out(kernel, problem.x, max(variance, 1e-12), self.restarts if len(numbers) else 0, seed)
+        starts = [torch.cat([start, own]) for start in (numbers, *others)]
+        evidence = problem if places is None else InducingRegression(problem, places)  # type: ignore[arg-type]
+        with progress("GaussianProcess", MAX_ITER, show=bool(self.verbose)) as report:
+            return maximise(
+                evidence, starts, limits(kernel, problem.reach) + bounds, seed=seed, first=problem, report=report
+            )  # type: ignore[arg-type]
+
+    def _problem(
+        self, module: KernelModule, likelihood: Likelihood, x: Tensor, y: Tensor, weight: Tensor
+    ) -> Regression | Laplace:
+        constant = self.mean == "constant"
+        if _exact(likelihood):
+            return Regression(module, x, y, weight, likelihood.known_scale(), constant)
+        target = self._target(likelihood, y)
+        size, shared = likelihood.size(target), likelihood.shared(target)
+        offset, _ = likelihood.baseline(y, weight)
+        return Laplace(module, likelihood, x, y, weight, constant, offset.double(), size - shared)
+
+    def _solved(self, problem: Regression | Laplace) -> ExactPosterior | InducingPosterior | LaplacePosterior:
+        """The posterior from what was learned, in the same way after `fit` and after `load`."""
+        numbers = torch.from_numpy(self.numbers_)
+        if isinstance(problem, Laplace):
+            assert self.latent_weights_ is not None
+            return problem.solve(numbers, torch.from_numpy(self.latent_weights_).clone())
+        if self.inducing_ is None:
+            return problem.solve(numbers)
+        with torch.no_grad():
+            return InducingRegression(problem, torch.from_numpy(self.inducing_).clone()).solve(numbers)
+
+    def _built(self, kernel: Kernel, x: Tensor, seed: int) -> KernelModule:
+        with isolated(seed):
+            module = kernel.build(x).double().eval()
+        if not self.learn:
+            module.requires_grad_(False)
+        return module
+
+    def _places(self, x: Tensor, likelihood: Likelihood, y: Tensor, seed: int) -> Tensor | None:
+        """Inducing points, or None for all rows; a refusal where neither would do."""
+        if _exact(likelihood):
+            return places_of(x, self.inducing, seed)
+        if isinstance(self.inducing, int | np.integer):
+            raise SpecError(
+                f"GaussianProcess(inducing={self.inducing}) needs normal noise of one σ; {likelihood!r} has Laplace's "
+                "approximation of all rows: leave inducing out."
+            )
+        target = self._target(likelihood, y)
+        refuse_many(len(x), likelihood.size(target) - likelihood.shared(target), "fit a sample of the rows")
+        return None
+
+    def _report(self) -> None:
+        if not self.converged_:
+            warnings.warn(
+                f"The evidence was still rising after {self.n_evaluations_} evaluations, or Newton's method did not "
+                "settle; standardise X, start the kernel's numbers elsewhere, or take a simpler kernel.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        if self.inducing_ is None:  # of places, jitter only lowers the bound
+            report_jitter(self.jitter_)
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def predict(self, X: Any) -> np.ndarray:
+        """The mean of p(y | x, data), or the most probable class."""
+        x = self._rows(X)
+        likelihood = self._likelihood()
+        if likelihood.labels:
+            return self.classes_[self._probabilities(X).argmax(-1)]
+        if not _exact(likelihood):
+            return point(self.predict_dist(X)).double().numpy()
+        return torch.cat([self._posterior.location(part)[:, 0] for part in x.split(CHUNK)]).numpy()
+
+    def predict_dist(self, X: Any) -> Distribution:
+        """p(y | x, data) of each row, a torch distribution of batch shape (n,)."""
+        x, likelihood = self._rows(X), self._likelihood()
+        parts = [self._posterior.marginal(part) for part in x.split(CHUNK)]
+        mean, covariance = (torch.cat(part) for part in zip(*parts, strict=True))
+        if _exact(likelihood):
+            scale = (covariance[:, 0, 0] + (self.noise_ or 0.0) ** 2).sqrt()
+            return TorchNormal(mean[:, 0], scale, validate_args=False)
+        return predictive(likelihood, mean, covariance, torch.from_numpy(self.shared_))
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+        distribution, tail = self.predict_dist(X), (1 - level) / 2
+        return quantile(distribution, tail).numpy(), quantile(distribution, 1 - tail).numpy()
+
+    @available_if(_of_labels)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class, (n, classes), in the order of `classes_`."""
+        return self._probabilities(X)
+
+    def posterior(self, X: Any) -> MultivariateNormal:
+        """The joint distribution of f at all rows: event (n,); with k latent functions (n·k,), a row's k together."""
+        mean, root = self._joint(X)
+        return MultivariateNormal(mean.reshape(-1), scale_tril=root, validate_args=False)
+
+    def sample(self, X: Any, n: int = 1, of: Literal["f", "y"] = "f", random_state: Any = None) -> np.ndarray:
+        """n paths of the function f, or of targets y = likelihood(f), at the rows together: (n, rows).
+
+        With k latent functions, paths of f are (n, rows, k).
+        """
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise DataError(f"n={n!r} must be a whole number of draws, 1 or more.")
+        if of not in ("f", "y"):
+            raise DataError(f'of={of!r} must be "f" (the function) or "y" (targets).')
+        mean, root = self._joint(X)
+        first, second = spread(seed_of(self.random_state if random_state is None else random_state), 2)
+        generator = torch.Generator().manual_seed(first)
+        noise = torch.randn(int(n), mean.numel(), generator=generator, dtype=torch.float64)
+        paths = mean + (noise @ root.mT).reshape(int(n), *mean.shape)
+        if of == "f":
+            return (paths[..., 0] if paths.shape[-1] == 1 else paths).numpy()
+        shared = torch.from_numpy(self.shared_)
+        with isolated(second):
+            eta = torch.cat([paths, shared.expand(*paths.shape[:2], -1)], -1)
+            drawn = self._likelihood().distribution(eta).sample().numpy()
+        return self.classes_[drawn.astype(int)] if self._likelihood().labels else drawn
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | x, data) of each row by itself; a missing target counts 0."""
+        likelihood, targets = self._likelihood(), self._targets(X, y)
+        missing = likelihood.missing(targets)
+        gap = missing.reshape(-1, *(1 for _ in range(likelihood.event_dim)))
+        filled = torch.where(gap, likelihood.placeholder(targets), targets)
+        return torch.where(missing, 0.0, self.predict_dist(X).log_prob(filled)).numpy()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² of the mean, or the accuracy of the labels, over the targets that are not missing."""
+        from sklearn.metrics import accuracy_score, r2_score  # slow to import, and not needed to fit or to predict
+
+        likelihood, targets = self._likelihood(), self._targets(X, y)
+        weight = as_weights(sample_weight, targets)
+        seen = ~likelihood.missing(targets).numpy()
+        if not seen.any():
+            raise DataError("y has no target to score: every one is missing.")
+        counts = None if weight is None else weight.numpy()[seen]
+        if likelihood.labels:
+            guess = self._probabilities(X).argmax(-1)
+            return float(accuracy_score(targets.numpy()[seen].astype(int), guess[seen], sample_weight=counts))
+        return float(r2_score(targets.numpy()[seen], self.predict(X)[seen], sample_weight=counts))
+
+    @property
+    def noise_(self) -> float | None:
+        """σ of a normal likelihood; None for others."""
+        self._check_fitted()
+        likelihood = self._likelihood()
+        if not _exact(likelihood):
+            return None
+        known = likelihood.known_scale()
+        return float(np.exp(self.numbers_[0])) if known is None else known
+
+    @property
+    def mean_(self) -> np.ndarray:
+        """The constant mean of each latent function."""
+        self._check_fitted()
+        posterior = self._posterior
+        return posterior.means.numpy() if isinstance(posterior, LaplacePosterior) else np.array([posterior.mean])
+
+    @property
+    def shared_(self) -> np.ndarray:
+        """The numbers of the likelihood that do not depend on x, as it holds them: log σ for Normal."""
+        self._check_fitted()
+        return self._posterior.shared.numpy() if isinstance(self._posterior, LaplacePosterior) else self.numbers_
+
+    # --- inside -------------------------------------------------------------------------------------------------
+    def _likelihood(self) -> Likelihood:
+        likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
+        if "classes_" in self.__dict__ and likelihood.get_params(deep=False).get("classes", 0) is None:
+            return likelihood.replace(classes=len(self.classes_))
+        return likelihood
+
+    def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
+        return Target(classes=len(self.classes_)) if likelihood.labels else likelihood.target(y)
+
+    def _rows(self, X: Any) -> Tensor:
+        self._check_fitted()
+        x = as_rows(self, X, reset=False).double()
+        if x.shape[1:] != self.X_train_.shape[1:]:
+            raise DataError(
+                f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.X_train_.shape[1:]}."
+            )
+        return x
+
+    def _targets(self, X: Any, y: Any) -> Tensor:
+        return read_targets(y, len(self._rows(X)), self._likelihood(), self.__dict__.get("classes_"))
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        return of_classes(self.predict_dist(X)).numpy()
+
+    def _joint(self, X: Any) -> tuple[Tensor, Tensor]:
+        """Means (n, k), and a root of the covariance of all numbers together."""
+        x = self._rows(X)
+        mean, covariance = self._posterior.joint(x)
+        return mean, root_of(covariance, float(self._posterior.kernel.diagonal(x).detach().mean()))
+
+    def _check_arguments(self) -> None:
+        if self.mean not in ("constant", "zero"):
+            raise SpecError(f'GaussianProcess(mean={self.mean!r}): mean must be "constant" or "zero".')
+        if not isinstance(self.restarts, int | np.integer) or isinstance(self.restarts, bool) or self.restarts < 0:
+            raise SpecError(f"GaussianProcess(restarts={self.restarts!r}): restarts must be a whole number from 0.")
+        number = isinstance(self.inducing, int | np.integer) and not isinstance(self.inducing, bool)
+        if not (self.inducing is None or self.inducing == "auto" or (number and self.inducing >= 1)):
+            raise SpecError(
+                f"GaussianProcess(inducing={self.inducing!r}): inducing must be a whole number of places above 0, "
+                '"auto" or None.'
+            )
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        values, tensors = super()._state()
+        classes = state_of_classes(self.classes_) if "classes_" in self.__dict__ else {}
+        return values | classes | {"kernel_": self.kernel_.to_json()}, tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        values = dict(learned)
+        self.kernel_ = as_spec(Spec.from_json(values.pop("kernel_")), Kernel, "kernel_")
+        if "classes" in values:
+            self.classes_ = restore_classes(values)
+            del values["classes"], values["classes_kind"]
+        super()._restore(values, tensors)
+        arrays = (self.X_train_, self.y_train_, self.weight_train_)
+        x, y, weight = (torch.from_numpy(array).clone() for array in arrays)
+        module = self._built(self.kernel_, x, 0)
+        load_numbers(module, torch.from_numpy(self.kernel_numbers_))
+        self._posterior = self._solved(self._problem(module, self._likelihood(), x, y, weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        if _of_labels(self):
+            likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
+            several = bool(likelihood.support.check(torch.tensor(2)).all())
+            tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=several)
+        else:
+            tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
+        return tags
+
+
+def _exact(likelihood: Likelihood) -> bool:
+    """Whether the evidence has a closed form: normal noise of one σ."""
+    return likelihood.least_squares and likelihood.event_dim == 0

@@ -1,0 +1,211 @@
+"""Evidence maximisation: the numbers θ of a kernel (and of the noise) under which the targets were most probable.
+
+    θ̂ = argmax log p(y | X, θ)
+
+Many rows cost much and say little more about θ than some of them do. So the climb begins on a few rows, where all
+starts are followed by L-BFGS; the best goes on with three times as many rows, and so on to all, each time by a few
+steps of BFGS that know the curvature of the stage before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol, Self
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from torch import Tensor
+
+from ....core.errors import TrainingError
+
+__all__ = ["Evidence", "Found", "maximise"]
+
+FEWEST = 500
+"""Rows of the first stage, at least."""
+TIMES = 3
+"""How many times more rows the next stage has."""
+MAX_ITER = 200
+TOLERANCE = 1e-4
+"""The last stage ends where a step would win less, in nats."""
+MOST_CURVED = 40
+"""Numbers up to which the curvature is measured; beyond (the weights of a network), it is not."""
+
+Bounds = Sequence[tuple[float | None, float | None]]
+Report = Callable[..., None]
+
+
+class Evidence(Protocol):
+    """log p(y | X, θ) with its gradient, for all rows or some of them."""
+
+    def __len__(self) -> int:
+        """The number of rows."""
+
+    def rows(self, index: Tensor) -> Self:
+        """The evidence of some of the rows."""
+
+    def value_and_slope(self, numbers: Tensor) -> tuple[float, Tensor]:
+        """The evidence of θ, and its gradient."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best θ, how much evidence it has, how often that was asked, and whether the climb reached its top."""
+
+    numbers: Tensor
+    value: float
+    evaluations: int
+    converged: bool
+
+
+def maximise(
+    evidence: Evidence,
+    starts: Sequence[Tensor],
+    bounds: Bounds,
+    *,
+    seed: int = 0,
+    first: Evidence | None = None,
+    report: Report = lambda done, **numbers: None,
+) -> Found:
+    """The θ of greatest evidence that a climb from one of the starts reaches.
+
+    `first` has the stages before the last: the evidence itself, unless that of many rows is another than that of few.
+    """
+    first = evidence if first is None else first
+    order = torch.from_numpy(np.random.default_rng(seed).permutation(len(first)))
+    *sizes, _ = stages(len(evidence))
+    parts = [first.rows(order[:size].sort().values) for size in sizes] + [evidence]
+    found = _best(parts[0], starts, bounds, report)
+    counted = found.evaluations
+    for before, part in pairwise(parts):
+        found = _follow(part, found.numbers, bounds, report, _inverse(before, found.numbers, len(part)))
+        counted += found.evaluations
+    return Found(found.numbers, found.value, counted, found.converged)
+
+
+def stages(rows: int) -> list[int]:
+    """How many rows each stage has.
+
+    >>> stages(1000), stages(2000), stages(10_000)
+    ([1000], [666, 2000], [500, 1111, 3333, 10000])
+    """
+    sizes = [rows]
+    while sizes[0] >= TIMES * FEWEST or (len(sizes) > 1 and sizes[0] > 2 * FEWEST):
+        sizes.insert(0, max(FEWEST, sizes[0] // TIMES))
+    return sizes
+
+
+def _best(evidence: Evidence, starts: Sequence[Tensor], bounds: Bounds, report: Report) -> Found:
+    """The best of the climbs; a start without evidence (a singular matrix) is passed over, unless all are."""
+    found, failed = [], []
+    for start in starts:
+        try:
+            found.append(_climb(_Asked(evidence, bounds, report), start, bounds))
+        except TrainingError as error:
+            failed.append(error)
+    if not found:
+        raise failed[0]
+    best = max(found, key=lambda each: each.value)
+    return Found(best.numbers, best.value, sum(each.evaluations for each in found), best.converged)
+
+
+class _Asked:
+    """The evidence inside its bounds, for numpy; it counts and remembers the best.
+
+    Numbers for which there is no evidence (a singular matrix) are steps too far, and count as very improbable.
+    """
+
+    def __init__(self, evidence: Evidence, bounds: Bounds, report: Report) -> None:
+        self.evidence, self.report, self.count = evidence, report, 0
+        self.low = np.array([-np.inf if each is None else each for each, _ in bounds])
+        self.high = np.array([np.inf if each is None else each for _, each in bounds])
+        self.best, self.least = (-np.inf, np.empty(0)), np.inf
+
+    def __call__(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
+        try:
+            value, slope = self.evidence.value_and_slope(torch.from_numpy(numbers.copy()))
+        except TrainingError:
+            if not self.count:
+                raise
+            value, slope = self.least - 1e3 * (1 + abs(self.least)), torch.zeros(len(numbers), dtype=torch.float64)
+        self.count += 1
+        self.least = min(self.least, value)
+        if value > self.best[0]:
+            self.best = (value, numbers.copy())
+        self.report(self.count, log_evidence=value)
+        return value, slope.numpy()
+
+    def clip(self, numbers: np.ndarray) -> np.ndarray:
+        return np.clip(numbers, self.low, self.high)
+
+    def found(self, converged: bool) -> Found:
+        return Found(torch.from_numpy(self.best[1]), self.best[0], self.count, converged)
+
+
+def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Found:
+    """An ascent from anywhere, by L-BFGS."""
+    origin = asked.clip(start.numpy())
+    if not len(origin):
+        asked(origin)
+        return asked.found(True)
+
+    def cost(numbers: np.ndarray) -> tuple[float, np.ndarray]:
+        value, slope = asked(numbers)
+        return -value, -slope
+
+    options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "ftol": 1e-8}
+    ended: Any = minimize(cost, origin, jac=True, method="L-BFGS-B", bounds=list(bounds), options=options)
+    return asked.found(ended.status != 1)
+
+
+def _follow(evidence: Evidence, start: Tensor, bounds: Bounds, report: Report, inverse: np.ndarray | None) -> Found:
+    """An ascent from near the top by BFGS, which begins with the inverse of a curvature like its own."""
+    asked = _Asked(evidence, bounds, report)
+    if inverse is None:
+        return _climb(asked, start, bounds)
+    numbers = asked.clip(start.numpy())
+    value, slope = asked(numbers)
+    for _ in range(MAX_ITER):
+        held = ((numbers <= asked.low) & (slope < 0)) | ((numbers >= asked.high) & (slope > 0))
+        step = np.where(held, 0.0, inverse @ np.where(held, 0.0, slope))
+        gain = float(step @ slope)
+        if gain < 2 * TOLERANCE:
+            return asked.found(True)
+        longest = max(1.0, float(np.abs(step).max()))  # no number changes by more than a factor e at once
+        step, gain = step / longest, gain / longest
+        length = 1.0
+        while True:
+            trial = asked.clip(numbers + length * step)
+            reached, slope_there = asked(trial)
+            rise = reached - value
+            if rise >= 1e-4 * length * gain:
+                break
+            # where the parabola through both heights and the slope has its top
+            length *= float(np.clip(0.5 * length * gain / (length * gain - rise), 0.1, 0.5))
+            if length < 1e-8:
+                return asked.found(gain < 1e-2)
+        moved, bent = trial - numbers, slope - slope_there
+        if moved @ bent > 1e-12:
+            turn = np.eye(len(moved)) - np.outer(moved, bent) / (moved @ bent)
+            inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ bent)
+        numbers, value, slope = trial, reached, slope_there
+    return asked.found(False)
+
+
+def _inverse(evidence: Evidence, top: Tensor, rows: int) -> np.ndarray | None:
+    """(−∂²log p)⁻¹ at the top, for so many rows, by differences of the slope; 1 in flat directions."""
+    if not 0 < len(top) <= MOST_CURVED:
+        return None
+    width = 1e-3
+    try:
+        slope = evidence.value_and_slope(top)[1]
+        columns = [
+            evidence.value_and_slope(top + width * step)[1] - slope for step in torch.eye(len(top), dtype=torch.float64)
+        ]
+    except TrainingError:
+        return None
+    curvature = -(rows / len(evidence)) * torch.stack(columns) / width
+    values, vectors = torch.linalg.eigh(0.5 * (curvature + curvature.mT))
+    return ((vectors / values.abs().clamp_min(1.0)) @ vectors.mT).numpy()

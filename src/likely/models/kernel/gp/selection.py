@@ -1,0 +1,54 @@
+"""Whether all rows of a Gaussian process are used, or a few places stand for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from sklearn.cluster import kmeans_plusplus
+from torch import Tensor
+
+from ....core.errors import DataError
+
+__all__ = ["choose_inducing", "places_of", "refuse_many"]
+
+MOST_ROWS = 10_000
+"""Rows (times latent functions) beyond which K is too large to hold and to factor."""
+AUTO_ROWS, AUTO_PLACES = 4_000, 512
+"""With inducing="auto": rows up to which all are used, and places that stand for more."""
+
+
+def places_of(x: Tensor, inducing: int | str | None, seed: int) -> Tensor | None:
+    """Inducing points: so many, or "auto" for some where the rows are many; None for all rows.
+
+    >>> places_of(torch.zeros(10, 1), "auto", seed=0) is None
+    True
+    """
+    if inducing is None:
+        refuse_many(len(x), 1, 'inducing=500 or "auto" has a few places stand for them')
+        return None
+    if isinstance(inducing, str):
+        return None if len(x) <= AUTO_ROWS else choose_inducing(x, AUTO_PLACES, seed)
+    return choose_inducing(x, int(inducing), seed)
+
+
+def refuse_many(rows: int, functions: int, remedy: str) -> None:
+    """Refuse what would not fit into memory, with what to do instead."""
+    if rows * functions > MOST_ROWS:
+        found = f"{rows:,} rows" + (f" and {functions} latent functions" if functions > 1 else "")
+        raise DataError(
+            f"X has {found}; a Gaussian process without inducing points takes up to {MOST_ROWS:,} (its time grows "
+            f"with their cube, its memory with their square): {remedy}."
+        )
+
+
+def choose_inducing(x: Tensor, count: int, seed: int) -> Tensor:
+    """`count` rows that lie apart from each other, chosen as k-means++ chooses centres.
+
+    >>> choose_inducing(torch.arange(9.0).reshape(-1, 1), 3, seed=0).shape
+    torch.Size([3, 1])
+    """
+    if count >= len(x):
+        return x.clone()
+    flat = np.ascontiguousarray(x.reshape(len(x), -1).numpy())
+    _, chosen = kmeans_plusplus(flat, count, random_state=seed)
+    return x[torch.from_numpy(np.unique(chosen))].clone()

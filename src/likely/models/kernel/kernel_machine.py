@@ -1,0 +1,140 @@
+"""What models of a kernel share: the rows they keep, the matrices K between rows, and a kernel that goes to a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.errors import DataError, TrainingError
+from ...core.learned import Learned
+from ...core.spec import as_spec
+from ...core.validation import as_rows
+from ...kernels import Kernel, KernelModule
+from ...kernels.gram import gram
+from ..labels import as_entries
+
+__all__ = ["KernelMachine", "check_covariance", "numbers_of"]
+
+BLOCK = 2**19
+"""Entries of K that a prediction makes at a time: 4 MB, which the cache holds."""
+
+CHECKED = 500
+"""Rows on which a kernel is checked to be positive semidefinite."""
+
+
+class KernelMachine(Learned):
+    """A model whose answer is Σᵢ aᵢ k(xᵢ, x) over rows xᵢ that it keeps in the attribute named by `_kept`."""
+
+    _kept: str
+    kernel: Any
+    kernel_: Kernel
+    _module: KernelModule
+
+    def _forget(self) -> None:
+        super()._forget()
+        for name in ("kernel_", "_module"):
+            self.__dict__.pop(name, None)
+
+    def _open(self, X: Any) -> Tensor:
+        """The rows of a fit; the kernel is made for rows like them."""
+        kernel = as_spec(self.kernel, Kernel, "kernel")
+        x = as_rows(self, X, reset=True).double()
+        _refuse_too_many(len(x), type(self).__name__)
+        self.kernel_, self._module = kernel, kernel.build(x).double()
+        return x
+
+    @torch.no_grad()
+    def _matrix(self, x: Tensor) -> Tensor:
+        """K of the rows of a fit: symmetric and finite."""
+        K = gram(self._module, x)
+        if not bool(torch.isfinite(K.sum())):
+            raise DataError(
+                f"kernel={self.kernel_!r} has values that are not finite on these rows; scale the columns of X."
+            )
+        return K
+
+    @torch.no_grad()
+    def _answers(self, X: Any, coefficients: Tensor) -> Tensor:
+        """Σᵢ k(x, xᵢ) cᵢ over the rows that were kept, for coefficients (rows, …), a block of x at a time."""
+        kept = torch.from_numpy(getattr(self, self._kept))
+        x = as_rows(self, X, reset=False)
+        if x.shape[1:] != kept.shape[1:]:
+            raise DataError(
+                f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {tuple(kept.shape[1:])}."
+            )
+        if not len(kept):
+            return coefficients.new_zeros((len(x), *coefficients.shape[1:]))
+        return torch.cat([self._module(rows.double(), kept) @ coefficients for rows in _blocks(x, len(kept))])
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, tensors = super()._state()
+        weights = {f"kernel.{name}": value for name, value in self._module.state_dict().items()}
+        return learned | {"kernel": _written(self.kernel_)}, tensors | weights
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        own = {name: value for name, value in tensors.items() if not name.startswith("kernel.")}
+        super()._restore({name: value for name, value in learned.items() if name != "kernel"}, own)
+        written = learned["kernel"]
+        kernel = as_spec(self.kernel if written is None else written, Kernel, "kernel")
+        rows = torch.from_numpy(getattr(self, self._kept))
+        self.kernel_, self._module = kernel, kernel.build(rows).double()
+        weights = {name.removeprefix("kernel."): value for name, value in tensors.items() if name not in own}
+        self._module.load_state_dict(weights)
+
+
+def numbers_of(y: Any, rows: int, owner: str) -> np.ndarray:
+    """Targets as an array of float64 with one entry a row; NaN is a missing one."""
+    if y is None:
+        raise DataError(f"{owner} requires y to be passed, but the target y is None.")
+    array = as_entries(y.detach().cpu().numpy() if isinstance(y, Tensor) else y, dtype=np.float64)
+    if array.ndim == 0 or len(array) != rows:
+        found = f"{len(array)} rows" if array.ndim else "a single value"
+        raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+    if np.isinf(array).any():
+        raise DataError(f"y contains infinity at row {int(np.argwhere(np.isinf(array))[0][0])}; targets are finite.")
+    return array
+
+
+def check_covariance(K: np.ndarray, kernel: Any) -> None:
+    """A kernel must be positive semidefinite; its matrix is looked at on some rows."""
+    some = np.linspace(0, len(K) - 1, min(len(K), CHECKED)).astype(np.intp)
+    part = torch.from_numpy(K[np.ix_(some, some)])
+    level = float(part.diagonal().mean())
+    slight = 1e-8 * max(level, 0.0) + 1e-300
+    if torch.linalg.cholesky_ex(part + slight * torch.eye(len(part)))[1]:
+        least = float(torch.linalg.eigvalsh(part)[0])
+        raise TrainingError(
+            f"kernel={kernel!r} is not positive semidefinite on these rows: its matrix has the eigenvalue {least:.3g}, "
+            "so that there is no feature space to separate them in; take another kernel."
+        )
+
+
+def _blocks(x: Tensor, columns: int) -> Iterator[Tensor]:
+    yield from x.split(max(1, BLOCK // columns))
+
+
+def _written(kernel: Kernel) -> dict[str, Any] | None:
+    """The kernel as JSON; None if it holds code, which `likely.load` is then given again."""
+    try:
+        return kernel.to_json()
+    except ValueError:
+        return None
+
+
+def _refuse_too_many(rows: int, owner: str) -> None:
+    """A matrix and its factor must fit in memory: better a word now than a killed process."""
+    if not hasattr(os, "sysconf"):
+        return
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    most = int((memory / 24) ** 0.5)  # three matrices of float64
+    if rows > most:
+        raise DataError(
+            f"X has {rows} rows; {owner} needs matrices of rows × rows, and this machine has room for {most} rows. "
+            "Fit a sample of the rows, or a Regressor or Classifier with a network."
+        )

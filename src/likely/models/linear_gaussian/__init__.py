@@ -1,0 +1,1 @@
+"""Linear models with Gaussian noise and hidden Gaussian variables."""

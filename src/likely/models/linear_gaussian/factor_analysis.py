@@ -1,0 +1,158 @@
+"""Factor analysis: a few hidden factors make columns covary; what is left of each column is noise of its own.
+
+    x = Wz + μ + ε,   z ~ Normal(0, I),   ε ~ Normal(0, diag ψ₁ … ψ_d),   so   Cov(x) = WWᵀ + Ψ
+
+W is known up to a rotation of z. It is turned so that WᵀΨ⁻¹W is diagonal and falls, or to the varimax position.
+"""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+
+from ...core.errors import DataError, LikelyWarning, SpecError
+from ...core.random import seed_of
+from ...core.spec import as_spec
+from ...core.validation import as_weights
+from ...inference.latent.em import EM
+from ...inference.latent.latent import LatentInference
+from .base import LinearGaussian, LinearGaussianModel, signed
+from .em import LinearGaussianEM
+
+__all__ = ["FactorAnalysis", "varimax"]
+
+ROTATIONS = (None, "varimax")
+
+
+class FactorAnalysis(LinearGaussianModel):
+    """`n_components` factors, one noise variance for each column; found by EM, missing values (NaN) marginalised.
+
+    `transform` gives the posterior mean of z, `posterior` its distribution. A column whose noise wants to vanish (a
+    Heywood case) is held at `floor` times its variance, with a warning.
+
+    Learned: `components_` = Wᵀ (k, d), `noise_variance_` (d,), `mean_`, and of the fit `elbo_` (the log-likelihood at
+    each step; it never falls), `log_likelihood_`, `n_iter_`, `converged_`.
+
+    >>> random = np.random.default_rng(0)
+    >>> z = random.normal(size=(500, 1))
+    >>> X = z * [1.0, -2.0, 0.5, 1.5] + random.normal(size=(500, 4)) * [0.5, 1.0, 0.5, 1.0]
+    >>> model = FactorAnalysis(n_components=1).fit(X)
+    >>> bool(np.abs(model.components_ - [[-1.0, 2.0, -0.5, -1.5]]).max() < 0.1)
+    True
+    >>> model.posterior(X[:1]).batch_shape, model.transform([[1.0, np.nan, np.nan, np.nan]]).shape
+    (torch.Size([1]), (1, 1))
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = ("components_", "noise_variance_", "mean_", "elbo_")
+    _values: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "log_likelihood_")
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        inference: Any = EM(max_iter=1000),  # noqa: B008 (a spec is a value)
+        rotation: Literal["varimax"] | None = None,
+        floor: float = 1e-3,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.inference = inference
+        self.rotation = rotation
+        self.floor = floor
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find W, μ and Ψ of greatest likelihood."""
+        self._forget()
+        inference = as_spec(self.inference, LatentInference, "inference")
+        self._check_arguments()
+        x = self._rows(X, reset=True)
+        if self.n_components > x.shape[1]:
+            raise DataError(
+                f"n_components={self.n_components} is more than the {x.shape[1]} feature(s) of X; take fewer."
+            )
+        latent = LinearGaussianEM(
+            x, as_weights(sample_weight, x), int(self.n_components), isotropic=False, floor=self.floor
+        )
+        found = inference.run(latent, seed_of(self.random_state), title="FactorAnalysis", verbose=bool(self.verbose))
+        self._report(found.params["noise"].numpy())
+        model = latent.restored(found.params)
+        self.noise_variance_, self.mean_ = model.noise.numpy(), model.mean.numpy()
+        self.elbo_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
+        self.log_likelihood_ = float(self.elbo_[-1])
+        loadings = _diagonal(model.loadings.numpy(), self.noise_variance_)
+        loadings = varimax(loadings) if self.rotation == "varimax" else loadings
+        self.components_ = np.ascontiguousarray(signed(loadings.T))
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The posterior mean of the factors of each row: (n, k)."""
+        x = self._rows(X)
+        return self._density().posterior(x)[0].numpy()
+
+    def _density(self) -> LinearGaussian:
+        self._check_fitted()
+        return LinearGaussian(*map(torch.from_numpy, (self.components_.T, self.mean_, self.noise_variance_)))
+
+    def _check_arguments(self) -> None:
+        if not isinstance(self.n_components, int | np.integer) or self.n_components < 1:
+            raise SpecError(
+                f"FactorAnalysis(n_components={self.n_components!r}): n_components must be a positive whole number."
+            )
+        if self.rotation not in ROTATIONS:
+            raise SpecError(f'FactorAnalysis(rotation={self.rotation!r}): rotation must be None or "varimax".')
+        if not (isinstance(self.floor, int | float) and 0 < self.floor < 1):
+            raise SpecError(f"FactorAnalysis(floor={self.floor!r}): floor must be a number between 0 and 1.")
+
+    def _report(self, noise: np.ndarray) -> None:
+        """Say which columns are held at the floor."""
+        held = np.flatnonzero(noise <= self.floor * (1 + 1e-9))
+        if len(held):
+            names = getattr(self, "feature_names_in_", None)
+            shown = ", ".join(str(column if names is None else names[column]) for column in held[:5])
+            warnings.warn(
+                f"The noise of column {shown}{' …' if len(held) > 5 else ''} would vanish (a Heywood case) and is held "
+                f"at floor={self.floor:g} of its variance; take fewer n_components, or raise floor.",
+                LikelyWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+
+def varimax(loadings: np.ndarray, max_iter: int = 200, tol: float = 1e-10) -> np.ndarray:
+    """Loadings (d, k) turned so that the squares in each column vary most: few large ones, many near 0.
+
+    max over rotations R of Σ_j Var_i( (WR)²_ij ), two columns at a time: the best angle of a plane is known (Kaiser).
+
+    >>> varimax(np.array([[1.0, 1.0], [2.0, 2.0], [1.0, -1.0]])).round(3) + 0.0      # each row now has one factor
+    array([[ 1.414,  0.   ],
+           [ 2.828,  0.   ],
+           [ 0.   , -1.414]])
+    """
+    turned = np.array(loadings, dtype=np.float64)
+    for _ in range(max_iter):
+        largest = 0.0
+        for first, second in combinations(range(turned.shape[1]), 2):
+            point = turned[:, first] + 1j * turned[:, second]
+            square = point**2
+            angle = np.angle((square**2).mean() - square.mean() ** 2) / 4
+            point = point * np.exp(-1j * angle)
+            turned[:, first], turned[:, second] = point.real, point.imag
+            largest = max(largest, abs(angle))
+        if largest < tol:
+            break
+    return turned
+
+
+def _diagonal(loadings: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """W turned so that WᵀΨ⁻¹W is diagonal, largest first: then components are those of scikit-learn, up to signs."""
+    _, _, right = np.linalg.svd(loadings / np.sqrt(noise)[:, None], full_matrices=False)
+    return loadings @ right.T

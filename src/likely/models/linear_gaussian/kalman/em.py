@@ -1,0 +1,218 @@
+"""EM for the matrices of a linear-Gaussian state-space model.
+
+    z_{t+1} = A z_t + b + w,  w ~ N(0, Q)        x_t = C z_t + d + v,  v ~ N(0, R)
+
+The M-step is two least-squares fits. It is written as a correction of the matrices at hand, from the moments of the
+disturbances w and v given the data, so that nothing large cancels where the states are far from 0:
+
+    [A b] ← [A b] + E[w z̃ᵀ] E[z̃ z̃ᵀ]⁻¹,  z̃ = [z, 1]        Q ← mean of E[w wᵀ] after that correction
+
+A missing value of x is hidden too: its v is what R and the v of the same time say of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ....core import distributed
+from ....inference.latent.latent import Latent, Params
+from .recursion import Series, System, run_filter, series
+from .smoother import Smoothed, run_smoother
+from .start import first_systems
+
+__all__ = ["StateSpace", "moments"]
+
+Moments = dict[str, np.ndarray]
+
+
+class StateSpace(Latent):
+    """Sequences and what is to be learned from them. Under `torchrun`, each process has its share of the sequences."""
+
+    def __init__(
+        self, data: Series, given: dict[str, np.ndarray | None], learn: frozenset[str], k: int, diagonal: bool
+    ) -> None:
+        self.data, self.given, self.learn, self.k, self.diagonal = data, given, learn, k, diagonal
+        self.count = float(len(data.x))
+        part = distributed.share(len(data.starts) - 1)
+        first, last = data.starts[part.start], data.starts[part.stop]
+        self.own = series(data.x[first:last], data.starts[part.start : part.stop + 1] - first)
+        self.floor = np.sqrt(np.maximum(1e-9 * _spread(data.x), 1e-200))
+
+    def start(self, seeds: list[int]) -> Params:
+        return _stacked(first_systems(self.data, self.given, self.learn, self.k, seeds))
+
+    def expect(self, params: Params) -> tuple[Params, Tensor]:
+        found = [moments(self.own, system) for system in _each(params)]
+        statistics = {name: torch.from_numpy(np.stack([each[0][name] for each in found])) for name in found[0][0]}
+        return statistics, torch.tensor([log_prob for _, log_prob in found], dtype=torch.float64)
+
+    def maximise(self, params: Params, statistics: Params) -> Params:
+        each = [
+            {name: value[s].numpy() for name, value in statistics.items()} for s in range(len(params["transition"]))
+        ]
+        return _stacked([self.improved(system, sums) for system, sums in zip(_each(params), each, strict=True)])
+
+    def improved(self, system: System, sums: Moments) -> System:
+        """The best matrices among those to learn, given expected moments."""
+        new = dict(system._asdict())
+        for side in ("transition", "observation"):
+            change, rest = _corrected(
+                sums[f"{side}_noise"],
+                sums[f"{side}_cross"],
+                sums[f"{side}_states"],
+                side in self.learn,
+                f"{side}_offset" in self.learn,
+            )
+            new[side] = new[side] + change[:, :-1]
+            new[f"{side}_offset"] = new[f"{side}_offset"] + change[:, -1]
+            name = f"{side}_covariance"
+            if name in self.learn and sums[f"{side}_count"] > 0:
+                floor = self.floor if side == "observation" else np.zeros(self.k)
+                new[name] = self._noise(rest / sums[f"{side}_count"], new[name], floor)
+        away = sums["initial_away"] / sums["initial_count"]
+        square = sums["initial_square"] / sums["initial_count"]
+        if "initial_mean" in self.learn:
+            new["initial_mean"] = new["initial_mean"] + away
+            square = square - np.outer(away, away)
+        if "initial_covariance" in self.learn:
+            new["initial_covariance"] = (square + square.T) / 2
+        return System(**new)
+
+    def _noise(self, mean: np.ndarray, before: np.ndarray, floor: np.ndarray) -> np.ndarray:
+        """The covariance that fits best: 0 where it was 0, with eigenvalues (in units of `floor`) of at least 1."""
+        alive = np.diag(before) > 0
+        mean = np.where(np.outer(alive, alive), (mean + mean.T) / 2, 0.0)
+        if self.diagonal:
+            return np.diag(np.where(alive, np.maximum(np.diag(mean), floor**2), 0.0))
+        if not floor.any() or not alive.any():
+            return mean
+        unit = floor[alive]
+        values, vectors = np.linalg.eigh(mean[np.ix_(alive, alive)] / np.outer(unit, unit))
+        if values[0] < 1:
+            held = (vectors * np.maximum(values, 1.0)) @ vectors.T * np.outer(unit, unit)
+            mean[np.ix_(alive, alive)] = (held + held.T) / 2
+        return mean
+
+
+def moments(data: Series, system: System) -> tuple[Moments, float]:
+    """Sums over the sequences of the moments of w, v and z given x, and log p(x)."""
+    p, k = system.observation.shape
+    sums = {
+        **{f"transition_{name}": np.zeros(shape) for name, shape in _shapes(k, k).items()},
+        **{f"observation_{name}": np.zeros(shape) for name, shape in _shapes(p, k).items()},
+        "initial_away": np.zeros(k),
+        "initial_square": np.zeros((k, k)),
+        "initial_count": np.array(float(len(data.starts) - 1)),
+    }
+    if len(data.x) == 0:
+        return sums, 0.0
+    found = run_filter(data, system)
+    smooth = run_smoother(data, system, found)
+    weight = np.bincount(smooth.row, minlength=len(smooth.covariance)).astype(np.float64)
+    states = np.column_stack([smooth.means, np.ones(len(data.x))])  # z̃
+    first = data.starts[:-1]
+    away = smooth.means[first] - system.initial_mean
+    sums["initial_away"] += away.sum(0)
+    sums["initial_square"] += away.T @ away + smooth.covariance[smooth.row[first]].sum(0)
+    _add_transitions(sums, data, system, smooth, states, weight)
+    _add_observations(sums, data, system, found.gains.pattern[smooth.step], smooth, states, weight)
+    return sums, float(found.log_prob.sum())
+
+
+def _add_transitions(
+    sums: Moments, data: Series, system: System, smooth: Smoothed, states: np.ndarray, weight: np.ndarray
+) -> None:
+    """w = z_{t+1} − A z_t − b. With D = 1 − AG: Cov(w) = D V_{t+1} Dᵀ + A U Aᵀ, Cov(w, z_t) = V_{t+1} Gᵀ − A V_t."""
+    inner = np.ones(len(data.x), dtype=bool)
+    inner[data.starts[1:] - 1] = False
+    here = np.flatnonzero(inner)
+    if len(here) == 0:
+        return
+    a = system.transition
+    noise = smooth.means[here + 1] - smooth.means[here] @ a.T - system.transition_offset
+    rows = np.flatnonzero((smooth.after >= 0) & (weight > 0))
+    times = weight[rows, None, None]
+    back, rest = smooth.back[smooth.step[rows]], smooth.rest[smooth.step[rows]]
+    now, after = smooth.covariance[rows], smooth.covariance[smooth.after[rows]]
+    left = np.eye(len(a)) - a @ back
+    sums["transition_noise"] += noise.T @ noise + (times * (left @ after @ left.mT)).sum(0)
+    sums["transition_noise"] += a @ (times * rest).sum(0) @ a.T
+    sums["transition_cross"] += noise.T @ states[here]
+    sums["transition_cross"][:, :-1] += (times * (after @ back.mT)).sum(0) - a @ (times * now).sum(0)
+    sums["transition_states"] += states[here].T @ states[here]
+    sums["transition_states"][:-1, :-1] += (times * now).sum(0)
+    sums["transition_count"] += len(here)
+
+
+def _add_observations(
+    sums: Moments,
+    data: Series,
+    system: System,
+    pattern: np.ndarray,
+    smooth: Smoothed,
+    states: np.ndarray,
+    weight: np.ndarray,
+) -> None:
+    """v = x − C z − d, of the columns seen; F v fills in the others, which keep the covariance H."""
+    c, r = system.observation, system.observation_covariance
+    expected = data.x - smooth.means @ c.T - system.observation_offset
+    order = np.argsort(data.pattern, kind="stable")
+    ends = np.searchsorted(data.pattern[order], np.arange(len(data.seen) + 1))
+    for kind, seen in enumerate(data.seen):
+        rows = order[ends[kind] : ends[kind + 1]] if len(data.seen) > 1 else slice(None)
+        here = states[rows]
+        if not seen.any() or len(here) == 0:
+            continue
+        fill = np.zeros((len(r), int(seen.sum())))
+        fill[seen] = np.eye(fill.shape[1])
+        hidden = np.zeros_like(r)
+        if not seen.all():
+            fill[~seen] = np.linalg.lstsq(r[np.ix_(seen, seen)], r[np.ix_(seen, ~seen)], rcond=None)[0].T
+            hidden[np.ix_(~seen, ~seen)] = r[np.ix_(~seen, ~seen)] - fill[~seen] @ r[np.ix_(seen, ~seen)]
+        noise = expected[rows][:, seen] @ fill.T
+        own = pattern == kind
+        spread = np.tensordot(weight[own], smooth.covariance[own], 1)
+        reach = fill @ c[seen]
+        sums["observation_noise"] += noise.T @ noise + reach @ spread @ reach.T + len(here) * hidden
+        sums["observation_cross"] += noise.T @ here
+        sums["observation_cross"][:, :-1] -= reach @ spread
+        sums["observation_states"] += here.T @ here
+        sums["observation_states"][:-1, :-1] += spread
+        sums["observation_count"] += len(here)
+
+
+def _corrected(
+    noise: np.ndarray, cross: np.ndarray, states: np.ndarray, matrix: bool, offset: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The correction of [A b] (zero where not learned), and E[w wᵀ] after it."""
+    change = np.zeros_like(cross)
+    free = np.array([matrix] * (cross.shape[1] - 1) + [offset])
+    if not free.any():
+        return change, noise
+    scale = np.sqrt(np.maximum(np.diag(states)[free], 1e-300))  # states may be of any size; so may their moments
+    part = states[np.ix_(free, free)] / np.outer(scale, scale)
+    change[:, free] = np.linalg.lstsq(part, (cross[:, free] / scale).T, rcond=1e-13)[0].T / scale
+    return change, noise - change @ cross.T - cross @ change.T + change @ states @ change.T
+
+
+def _shapes(rows: int, k: int) -> dict[str, tuple[int, ...]]:
+    return {"noise": (rows, rows), "cross": (rows, k + 1), "states": (k + 1, k + 1), "count": ()}
+
+
+def _spread(x: np.ndarray) -> np.ndarray:
+    """The variance of each column, and a little of its square for those that never change."""
+    known = np.maximum((~np.isnan(x)).sum(0), 1)
+    mean = np.nansum(x, 0) / known
+    variance = np.nansum((x - mean) ** 2, 0) / known + 1e-6 * mean**2
+    return np.where(variance > 0, variance, 1.0)
+
+
+def _stacked(systems: list[System]) -> Params:
+    return {name: torch.from_numpy(np.stack([getattr(s, name) for s in systems])) for name in System._fields}
+
+
+def _each(params: Params) -> list[System]:
+    count = len(params["transition"])
+    return [System(*(np.ascontiguousarray(params[name][s].numpy()) for name in System._fields)) for s in range(count)]

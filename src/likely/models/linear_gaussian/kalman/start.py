@@ -1,0 +1,160 @@
+"""Where EM for a Kalman filter begins.
+
+Matrices that are given are kept. Unknown dynamics come from the data: the leading principal components of short windows
+(x_t, x_{t+1}, …) stand in for the states, and regressions from one to the next and to x_t give A, Q, C and R. Where the
+dynamics are known and only variances are not, their sizes are found by descent: EM is slow to change a
+variance tenfold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .recursion import Series, System, run_filter, series
+
+__all__ = ["first_systems"]
+
+BOUNDS = (-20.0, 3.0)
+"""Logarithms of the smallest and largest variance that is tried, as shares of that of the data."""
+
+MOST = 10_000
+"""So many rows are enough to find sizes to begin with."""
+
+
+def first_systems(
+    data: Series, given: dict[str, np.ndarray | None], learn: frozenset[str], k: int, seeds: list[int]
+) -> list[System]:
+    """One system for each seed: the first is the guess itself, the others are disturbed versions of it.
+
+    >>> from likely.models.linear_gaussian.kalman.recursion import series
+    >>> data = series(np.array([[1.0], [2.0], [4.0]]), np.array([0, 3]))
+    >>> first_systems(data, dict.fromkeys(System._fields), frozenset(), 2, [0])[0].transition
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    system = _defaults(data, given, k)
+    if {"transition", "observation"} & learn:
+        guess = _from_windows(data, given, k, np.random.default_rng(seeds[0]))
+        taken = {name: value for name, value in guess.items() if name in learn and given[name] is None}
+        system = system._replace(**taken)
+    elif {"transition_covariance", "observation_covariance"} & learn:
+        system = _best_size(data, system, learn)
+    return [system, *(_disturbed(system, learn, seed) for seed in seeds[1:])]
+
+
+def _defaults(data: Series, given: dict[str, np.ndarray | None], k: int) -> System:
+    p = data.x.shape[1]
+    plain = System(
+        transition=np.eye(k),
+        transition_offset=np.zeros(k),
+        transition_covariance=np.eye(k),
+        observation=np.eye(p, k),
+        observation_offset=np.zeros(p),
+        observation_covariance=np.eye(p),
+        initial_mean=np.zeros(k),
+        initial_covariance=np.eye(k),
+    )
+    return System(**{name: getattr(plain, name) if value is None else value for name, value in given.items()})
+
+
+def _from_windows(
+    data: Series, given: dict[str, np.ndarray | None], k: int, random: np.random.Generator
+) -> dict[str, np.ndarray]:
+    """All matrices, from states that are guessed."""
+    p = data.x.shape[1]
+    known = ~np.isnan(data.x)
+    centre = np.where(known, data.x, 0.0).sum(0) / np.maximum(known.sum(0), 1)
+    x = np.where(known, data.x - centre, 0.0)
+    c, d = given["observation"], given["observation_offset"]
+    if c is not None:
+        offset = np.zeros(p) if d is None else d
+        states, here = np.where(known, data.x - offset, 0.0) @ np.linalg.pinv(c).T, np.arange(len(x))
+    else:
+        states, here = _windowed(data, x, k, random)
+    last = np.isin(here, data.starts[1:] - 1) | (np.append(np.diff(here), 0) != 1)
+    now, after = states[:-1][~last[:-1]], states[1:][~last[:-1]]
+    size = max(float((states**2).mean()), 1e-12)
+    a = given["transition"]
+    if a is None:
+        a = _regression(now, after, size) if len(now) else 0.5 * np.eye(k)
+        a = a * min(1.0, 0.99 / max(np.abs(np.linalg.eigvals(a)).max(), 1e-12))
+    rest = after - now @ a.T
+    variance = (x**2).sum(0) / np.maximum(known.sum(0), 1)
+    variance = np.where(variance > 0, variance, 1.0)
+    if c is None:
+        c = _regression(states, x[here], size)
+        if given["transition"] is not None:  # the states have another basis: any start is as good
+            c = random.normal(size=(p, k)) * np.sqrt(variance[:, None] / k)
+    error = x[here] - states @ c.T
+    return {
+        "transition": a,
+        "transition_covariance": np.diag((rest**2).mean(0) if len(rest) else np.zeros(k)) + 0.1 * size * np.eye(k),
+        "observation": c,
+        "observation_offset": centre if d is None else d,
+        "observation_covariance": np.diag(np.minimum((error**2).mean(0), variance) + 0.1 * variance),
+        "initial_mean": np.zeros(k),
+        "initial_covariance": size * np.eye(k),
+    }
+
+
+def _windowed(data: Series, x: np.ndarray, k: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Leading components of windows, with variance 1, and the times at which the windows begin."""
+    p = x.shape[1]
+    lengths = np.diff(data.starts)
+    width = max(1, min(-(-2 * k // p), int(lengths.max()) - 1))
+    here = np.concatenate([np.arange(a, b - width + 1) for a, b in zip(data.starts, data.starts[1:], strict=False)])
+    here = here.astype(np.int64)
+    windows = np.concatenate([x[here + lag] for lag in range(width)], axis=1)
+    values, vectors = np.linalg.eigh(windows.T @ windows / len(here))
+    leading = np.flatnonzero(values > 1e-12 * max(values[-1], 1e-300))[::-1][:k]
+    scores = windows @ vectors[:, leading] / np.sqrt(values[leading])
+    return np.column_stack([scores, random.normal(size=(len(here), k - len(leading)))]), here
+
+
+def _regression(inputs: np.ndarray, outputs: np.ndarray, size: float) -> np.ndarray:
+    """outputs ≈ inputs · Mᵀ, with a little shrinkage."""
+    square = inputs.T @ inputs + 1e-6 * size * len(inputs) * np.eye(inputs.shape[1])
+    return np.linalg.solve(square, inputs.T @ outputs).T
+
+
+def _best_size(data: Series, system: System, learn: frozenset[str]) -> System:
+    """The most likely sizes of the variances that are learned, or as given if those are better."""
+    names = ("transition_covariance", "observation_covariance")
+    noisy = [(n, j) for n in names if n in learn for j in np.flatnonzero(np.diag(getattr(system, n)))]
+    if not noisy:
+        return system
+    variance = float(np.nanvar(data.x)) or 1.0
+    before = np.log([getattr(system, name)[j, j] / variance for name, j in noisy])
+    end = min(len(data.x), MOST)
+    part = series(data.x[:end], np.append(data.starts[data.starts < end], end))
+
+    def sized(sizes: np.ndarray) -> System:
+        scales = {name: np.ones(len(getattr(system, name))) for name in names}
+        for (name, j), size, old in zip(noisy, sizes, before, strict=True):
+            scales[name][j] = np.exp((size - old) / 2)
+        return system._replace(**{name: getattr(system, name) * np.outer(s, s) for name, s in scales.items()})
+
+    def cost(sizes: np.ndarray) -> float:
+        return -float(run_filter(part, sized(sizes)).log_prob.sum()) / end
+
+    level = before - before.max()
+    begins = [(level + np.log(share)).clip(*BOUNDS) for share in (1e-1, 1e-3)]
+    options = {"method": "L-BFGS-B", "bounds": [BOUNDS] * len(noisy), "options": {"ftol": 1e-6}}
+    found = [minimize(cost, begin, **options) for begin in begins]
+    best = min(found, key=lambda each: each.fun)
+    return sized(best.x) if best.fun < cost(before) else system
+
+
+def _disturbed(system: System, learn: frozenset[str], seed: int) -> System:
+    random = np.random.default_rng(seed)
+    changed = {}
+    for name in sorted(learn & {"transition", "observation"}):
+        value = getattr(system, name)
+        changed[name] = value + random.normal(size=value.shape) * 0.5 * np.sqrt((value**2).mean())
+        if name == "transition":
+            changed[name] *= min(1.0, 0.99 / max(np.abs(np.linalg.eigvals(changed[name])).max(), 1e-12))
+    for name in sorted(learn & {"transition_covariance", "observation_covariance"}):
+        factor = np.exp(random.normal(size=len(getattr(system, name))))
+        changed[name] = getattr(system, name) * np.sqrt(np.outer(factor, factor))
+    return system._replace(**changed)

@@ -1,0 +1,296 @@
+"""Kalman filter: series that are noisy views of a hidden state which moves linearly.
+
+z_{t+1} = A z_t + b + w,  w ~ N(0, Q)        x_t = C z_t + d + v,  v ~ N(0, R)        z_0 ~ N(m, P)
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import TransformerMixin
+
+from ...core import distributed
+from ...core.errors import DataError, SpecError
+from ...core.learned import Learned
+from ...core.random import seed_of
+from ...core.spec import as_spec
+from ...inference.latent.em import EM
+from ...inference.latent.latent import LatentFit, LatentInference
+from ..markov.sequences import Sequences
+from .kalman.em import StateSpace
+from .kalman.forecast import (
+    Forecast,
+    ahead,
+    last_state,
+    normals,
+    pairs,
+    seen,
+    seen_covariance,
+    step_ahead,
+)
+from .kalman.matrices import count_states, read_learn, read_matrix
+from .kalman.recursion import (
+    Series,
+    System,
+    run_filter,
+    series,
+    simulate,
+)
+from .kalman.smoother import Smoothed, run_smoother, scale_trils
+from .kalman.structures import local_level, local_trend, seasonal
+
+__all__ = ["KalmanFilter"]
+
+
+class KalmanFilter(TransformerMixin, Learned):
+    """A linear-Gaussian state-space model: exact filtering, smoothing and forecasts; EM for what is not known.
+
+    Matrices that are given are kept, the others are learned; `learn` names other ones to learn, and given ones of
+    those are where EM begins. A number or a vector will do for a diagonal covariance. `transition_offset` is 0 unless
+    named in `learn`, and `observation_offset` is learned along with `observation`. States are known up to a change of
+    their basis, unless matrices say what they mean. Where noise covariances are learned for known dynamics, EM begins
+    where a descent in their sizes ends; a variance of 0 stays 0, and with covariance="diagonal" only variances
+    are learned.
+
+    `initial_covariance="diffuse"` says that nothing is known of the first state: a million times the mean square of
+    the data. It costs log p(x) a constant of about 7 for each state, and digits where the data have more than ten.
+
+    X is one series (T, p), series one after the other with their `lengths`, or a list of series. NaN is a missing
+    value: a single one, or a whole step. Answers for a list are lists, and for arrays arrays.
+
+    >>> X = np.array([[1.0], [1.2], [np.nan], [1.6], [2.1], [1.9]])
+    >>> model = KalmanFilter.local_trend(inference=EM(max_iter=500)).fit(X)
+    >>> model.transform(X)[2].round(2)                     # level and slope where nothing was seen
+    array([1.43, 0.21])
+    >>> model.forecast(X, steps=2).mean.round(1).ravel().tolist()
+    [2.3, 2.5]
+    """
+
+    _arrays: ClassVar[tuple[str, ...]] = (*(f"{name}_" for name in System._fields), "elbo_")
+    _values: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "log_likelihood_")
+
+    def __init__(
+        self,
+        n_states: int | None = None,
+        transition: Any = None,
+        observation: Any = None,
+        transition_covariance: Any = None,
+        observation_covariance: Any = None,
+        initial_mean: Any = None,
+        initial_covariance: Any = None,
+        transition_offset: Any = None,
+        observation_offset: Any = None,
+        covariance: str = "full",
+        learn: Any = None,
+        inference: Any = EM(),  # noqa: B008 (a spec cannot change)
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_states = n_states
+        self.transition = transition
+        self.observation = observation
+        self.transition_covariance = transition_covariance
+        self.observation_covariance = observation_covariance
+        self.initial_mean = initial_mean
+        self.initial_covariance = initial_covariance
+        self.transition_offset = transition_offset
+        self.observation_offset = observation_offset
+        self.covariance = covariance
+        self.learn = learn
+        self.inference = inference
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @classmethod
+    def local_level(cls, **more: Any) -> Self:
+        """A random walk seen through noise; `fit` learns the two variances.
+
+        >>> KalmanFilter.local_level().transition
+        ((1.0,),)
+        """
+        return cls(**local_level() | more)
+
+    @classmethod
+    def local_trend(cls, **more: Any) -> Self:
+        """A level whose slope is a random walk too; `fit` learns the three variances.
+
+        >>> KalmanFilter.local_trend().transition
+        ((1.0, 1.0), (0.0, 1.0))
+        """
+        return cls(**local_trend() | more)
+
+    @classmethod
+    def seasonal(cls, period: int, trend: bool = True, **more: Any) -> Self:
+        """A level (with a slope, if `trend`) and a slowly changing pattern of `period` steps; `fit` learns variances.
+
+        >>> len(KalmanFilter.seasonal(12).transition)      # level, slope, and eleven of twelve months that sum to 0
+        13
+        """
+        return cls(**seasonal(period, trend) | more)
+
+    # --- learning -----------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
+        """Learn the matrices that are not known. y is ignored."""
+        self._forget()
+        inference = as_spec(self.inference, LatentInference, "inference")
+        if self.covariance not in ("full", "diagonal"):
+            raise SpecError(f'KalmanFilter(covariance={self.covariance!r}): covariance is "full" or "diagonal".')
+        _, data = self._series(X, lengths, reset=True)
+        model = self._bound(data)
+        if model.learn:
+            fit = inference.run(model, seed_of(self.random_state), title="KalmanFilter", verbose=self.verbose)
+        else:
+            params = model.start([0])
+            _, value = model.expect(params)
+            distributed.sum_(value)
+            fit = LatentFit({name: found[0] for name, found in params.items()}, value, value, converged=True)
+        for name in System._fields:
+            setattr(self, f"{name}_", np.ascontiguousarray(fit.params[name].numpy()))
+        self.elbo_ = fit.trace.numpy()
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        self.log_likelihood_ = float(fit.trace[-1])
+        return self
+
+    def _bound(self, data: Series) -> StateSpace:
+        arguments = {name: getattr(self, name) for name in System._fields}
+        k, p = count_states(self.n_states, arguments), data.x.shape[1]
+        scale = float(np.nanmean(data.x**2)) or 1.0 if not np.isnan(data.x).all() else 1.0
+        given = {name: read_matrix(name, value, k, p, scale) for name, value in arguments.items()}
+        learn = read_learn(self.learn, given)
+        if any(name.startswith("observation") for name in learn) and (empty := np.isnan(data.x).all(0)).any():
+            raise DataError(f"Column {int(empty.argmax())} of X has no value, so that nothing can be learned about it.")
+        for name in ("transition_covariance", "observation_covariance"):
+            found = given[name]
+            diagonal = self.covariance == "diagonal" and name in learn
+            if diagonal and found is not None and np.count_nonzero(found) > np.count_nonzero(np.diag(found)):
+                raise SpecError(f'{name} is not diagonal, so EM cannot begin there with covariance="diagonal".')
+        return StateSpace(data, given, learn, k, diagonal=self.covariance == "diagonal")
+
+    # --- answers ------------------------------------------------------------------------------------------------
+    def filter(self, X: Any, lengths: Any = None) -> Any:
+        """Means (T, k) and covariances (T, k, k) of each state given the observations up to it."""
+        sequences, data = self._series(X, lengths)
+        found = run_filter(data, self._system())
+        return pairs(sequences, found.means, found.gains.filtered[found.gains.step])
+
+    def smooth(self, X: Any, lengths: Any = None) -> Any:
+        """Means (T, k) and covariances (T, k, k) of each state given all observations of its series."""
+        sequences, data = self._series(X, lengths)
+        smooth = self._smooth(data)
+        return pairs(sequences, smooth.means, smooth.covariance[smooth.row])
+
+    def posterior(self, X: Any, lengths: Any = None) -> Any:
+        """The distribution of each state given all observations: a torch normal with batch (T,) and event (k,).
+
+        A state that others determine has a singular covariance: it has moments and samples, but no density.
+        """
+        sequences, data = self._series(X, lengths)
+        smooth = self._smooth(data)
+        return normals(sequences, smooth.means, smooth.row, smooth.covariance)
+
+    def transform(self, X: Any, lengths: Any = None) -> Any:
+        """The mean of each state given all observations, (T, k)."""
+        sequences, data = self._series(X, lengths)
+        return sequences.together(self._smooth(data).means)
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The mean of each step given the ones before it, (T, p)."""
+        sequences, data = self._series(X, lengths)
+        system = self._system()
+        return sequences.together(seen(system, run_filter(data, system).predicted))
+
+    def predict_dist(self, X: Any, lengths: Any = None) -> Any:
+        """The distribution of each step given the ones before it: a torch normal with batch (T,) and event (p,)."""
+        sequences, data = self._series(X, lengths)
+        system = self._system()
+        found = run_filter(data, system)
+        spread = seen_covariance(system, found.gains.predicted)
+        return normals(sequences, seen(system, found.predicted), found.gains.step, spread)
+
+    def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
+        """log p(x) of each series, (n,); one series has one."""
+        _, data = self._series(X, lengths)
+        return run_filter(data, self._system()).log_prob
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """log p(x), in nats a step."""
+        _, data = self._series(X, lengths)
+        return float(run_filter(data, self._system()).log_prob.sum() / len(data.x))
+
+    def forecast(self, X: Any, steps: int = 1, level: float = 0.9, lengths: Any = None) -> Any:
+        """The distribution of each of the next steps, with its interval: a `Forecast`, or a list for several series."""
+        sequences, data = self._series(X, lengths)
+        _check_count("steps", steps)
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise DataError(f"level={level!r}: the probability of the interval must be between 0 and 1, such as 0.9.")
+        system = self._system()
+        found = run_filter(data, system)
+        several = [Forecast(ahead(system, found, end - 1, steps), float(level)) for end in data.starts[1:]]
+        return several[0] if len(several) == 1 and not sequences.listed else several
+
+    def sample(
+        self, n_steps: int = 1, n_sequences: int | None = None, given: Any = None, random_state: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A new series (T, p) and its states (T, k); with `n_sequences`, so many: (n, T, p) and (n, T, k).
+
+        With a `given` series, what may follow it.
+        """
+        system = self._system()
+        _check_count("n_steps", n_steps)
+        if n_sequences is not None:
+            _check_count("n_sequences", n_sequences)
+        mean, covariance = system.initial_mean, system.initial_covariance
+        if given is not None:
+            _, data = self._series(given, None)
+            if len(data.starts) > 2:
+                raise DataError(f"given has {len(data.starts) - 1} series; a sample continues one.")
+            mean, covariance = step_ahead(system, *last_state(run_filter(data, system), -1))
+        random = np.random.default_rng(seed_of(random_state))
+        first, moving, seeing = (
+            scale_trils(np.ascontiguousarray(each)[None])[0].T
+            for each in (covariance, system.transition_covariance, system.observation_covariance)
+        )
+        count, k = n_sequences or 1, len(mean)
+        starts = mean + random.normal(size=(count, k)) @ first
+        noise = random.normal(size=(count, n_steps - 1, k)) @ moving
+        path = [simulate(system.transition, system.transition_offset, starts[i], noise[i]) for i in range(count)]
+        states = np.stack(path)
+        rows = seen(system, states)
+        rows = rows + random.normal(size=rows.shape) @ seeing
+        return (rows[0], states[0]) if n_sequences is None else (rows, states)
+
+    # --- inside -------------------------------------------------------------------------------------------------
+    def _system(self) -> System:
+        self._check_fitted()
+        return System(*(getattr(self, f"{name}_") for name in System._fields))
+
+    def _smooth(self, data: Series) -> Smoothed:
+        system = self._system()
+        return run_smoother(data, system, run_filter(data, system))
+
+    def _series(self, X: Any, lengths: Any, *, reset: bool = False) -> tuple[Sequences, Series]:
+        if not reset:
+            self._check_fitted()
+        sequences = Sequences.of(self, X, lengths, reset=reset)
+        return sequences, series(np.ascontiguousarray(sequences.x.cpu().numpy()), sequences.offsets)
+
+    def _describe(self) -> dict[str, Any]:
+        described = super()._describe()
+        for name in (*System._fields, "learn"):
+            value = getattr(self, name)
+            if hasattr(value, "__array__"):
+                described["params"][name] = np.asarray(value).tolist()
+            elif isinstance(value, set | frozenset):
+                described["params"][name] = sorted(value)
+        return described
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
+        raise DataError(f"{name}={value!r}: it must be a whole number above 0.")

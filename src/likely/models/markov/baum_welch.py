@@ -1,0 +1,247 @@
+"""A hidden Markov model as EM sees it (Baum–Welch): expected states, transitions and emissions, then their shares.
+
+    πⱼ ∝ Σₙ γ₁(j),      Aᵢⱼ ∝ Σₜ ξₜ(i, j) + prior,      θⱼ ← argmax Σₜ γₜ(j) log p(xₜ | θ)
+
+π and the rows of A sum to 1; rows that nothing is known of stay as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core import distributed
+from ...core.errors import DataError
+from ...inference import Latent
+from ...inference.latent.latent import Params
+from ..emissions import Columns, Emission, features, first_weights
+from ..emissions.starts import Init
+from .forward_backward import Memory, forward_backward
+from .sequences import Sequences
+
+__all__ = ["LEAST", "BaumWelch"]
+
+LEAST = 1e-100
+"""A transition that is allowed does not fall below this, so that it never becomes impossible for new data."""
+
+BLOCK = 2**14
+"""So many rows are taken together, where sequences are shorter."""
+TOGETHER = 2**21
+"""As many starts are taken together as make so many numbers γ."""
+
+
+class BaumWelch(Latent):
+    """States, transitions and emissions, bound to sequences with weights (n,)."""
+
+    def __init__(
+        self,
+        emission: Emission,
+        data: Sequences,
+        weight: np.ndarray,
+        allowed: np.ndarray,  # (K, K)
+        first: np.ndarray,  # (K,) where sequences may start
+        *,
+        prior: float,
+        init: Init,
+        ordered: bool,
+        begin: Params | None = None,
+    ) -> None:
+        self.emission, self.data, self.weight = emission, data, weight
+        self.allowed, self.first = torch.from_numpy(allowed), torch.from_numpy(first)
+        self.prior, self.init, self.ordered, self.begin = prior, init, ordered, begin
+        self.states = len(first)
+        self.row_weight = torch.from_numpy(np.repeat(weight, data.lengths))
+        self.count = float(self.row_weight.sum())
+        self.memory, self.blocks = Memory(), list(_blocks(data))
+        self._last: tuple[Params, Params] = ({"chain.initial": torch.empty(0)}, {})
+        emission.bind(data.x, None if (weight == 1).all() else self.row_weight)
+
+    # --- Latent -------------------------------------------------------------------------------------------------
+    def start(self, seeds: list[int]) -> Params:
+        if self.begin is not None:
+            return {name: torch.stack([value] * len(seeds)) for name, value in self.begin.items()}
+        found = [self._guess(seed, index) for index, seed in enumerate(seeds)]
+        return {name: torch.cat([each[name] for each in found]) for name in found[0]}
+
+    def expect(self, params: Params) -> tuple[Params, Tensor]:
+        starts = _starts(params)
+        group = max(1, TOGETHER // (self.states * max([rows.stop - rows.start for _, rows in self.blocks], default=1)))
+        found = [self._expect({n: v[s : s + group] for n, v in params.items()}) for s in range(0, starts, group)]
+        statistics, value = found[0]
+        if len(found) > 1:
+            statistics = {name: torch.cat([each[0][name] for each in found]) for name in statistics}
+            value = torch.cat([each[1] for each in found])
+        self._last = params, statistics
+        return statistics, value
+
+    def maximise(self, params: Params, statistics: Params) -> Params:
+        emission = self.emission.maximise(_own(params), _own(statistics))
+        first, pairs = statistics["chain.first"], statistics["chain.pairs"] + self.prior * self.allowed
+        return {
+            **emission,
+            "chain.initial": _shares(first, self.first, params["chain.initial"]),
+            "chain.transition": _shares(pairs, self.allowed, params["chain.transition"]),
+        }
+
+    def log_prior(self, params: Params) -> Tensor | float:
+        if self.prior == 0:
+            return 0.0
+        logs = params["chain.transition"].clamp_min(LEAST).log()
+        return self.prior * torch.where(self.allowed, logs, 0.0).sum((-2, -1))
+
+    def at(self, params: Params) -> Params:
+        """The sums over all sequences of all processes, for parameters without an axis of starts."""
+        last, statistics = self._last
+        for index in range(_starts(last)):
+            if all(torch.equal(value, last[name][index]) for name, value in params.items()):
+                return {name: value[index] for name, value in statistics.items()}
+        statistics, _ = self.expect({name: value.unsqueeze(0) for name, value in params.items()})
+        distributed.sum_(*statistics.values())
+        return {name: value[0] for name, value in statistics.items()}
+
+    # --- the E-step ---------------------------------------------------------------------------------------------
+    def _expect(self, params: Params) -> tuple[Params, Tensor]:
+        """The E-step of some starts."""
+        own, starts = _own(params), _starts(params)
+        totals = self.emission.zeros(starts, self.states)
+        shapes = {"chain.first": (self.states,), "chain.pairs": (self.states, self.states), "chain.log_prob": ()}
+        chain = {name: torch.zeros(starts, *shape, dtype=torch.float64) for name, shape in shapes.items()}
+        value = torch.zeros(starts, dtype=torch.float64)
+        for sequences, rows in self.blocks:
+            x = self.data.x[rows]
+            log_emission = self.emission.log_prob(own, x)  # (rows, S, K)
+            if self.emission.smoothing > 0:
+                value += self.emission.background(own, x, log_emission, self.row_weight[rows] / self.count)
+            posterior = self._smooth(chain, params, log_emission, sequences)
+            self.emission.accumulate(totals, own, x, posterior, rows)
+        return {**totals, **chain}, value + chain["chain.log_prob"]
+
+    def _smooth(self, chain: Params, params: Params, log_emission: Tensor, sequences: slice) -> Tensor:
+        """γ of a block, (rows, S, K); what concerns the chain is added to its sums."""
+        offsets = self.data.offsets[sequences.start : sequences.stop + 1]
+        offsets, weight = offsets - offsets[0], self.weight[sequences]
+        posteriors = []
+        for s in range(log_emission.shape[1]):
+            initial, transition = params["chain.initial"][s].numpy(), params["chain.transition"][s].numpy()
+            memory = self.memory if log_emission.shape[1] == 1 else None
+            found = forward_backward(initial, transition, log_emission[:, s].numpy(), offsets, weight, memory)
+            self._refuse_impossible(found.impossible, sequences.start)
+            chain["chain.first"][s] += torch.from_numpy(found.first)
+            chain["chain.pairs"][s] += torch.from_numpy(found.pairs)
+            chain["chain.log_prob"][s] += float(weight @ found.log_prob)
+            posteriors.append(torch.from_numpy(found.posterior))
+        return torch.stack(posteriors, 1) if len(posteriors) > 1 else posteriors[0].unsqueeze(1)
+
+    def _refuse_impossible(self, impossible: np.ndarray, start: int) -> None:
+        if (impossible >= 0).any():
+            place = int(np.flatnonzero(impossible >= 0)[0])
+            raise DataError(
+                f"sequence {start + place} is impossible from step {impossible[place]} on: no allowed state gives what "
+                "is seen there a positive probability; allow more transitions, raise smoothing, or leave it out."
+            )
+
+    # --- first guesses ------------------------------------------------------------------------------------------
+    def _guess(self, seed: int, index: int) -> Params:
+        """Rows in clusters (or each sequence in segments, if states are ordered), as if those were the states."""
+        if self.ordered:
+            weights = self._segments(seed, even=index == 0 and self.init == "k-means++")
+        else:
+            points = features(self.data.x, _labels(self.emission, self.data.x.shape[1]))
+            weights = first_weights(points, self.states, seed, self.init)
+        label = np.where(weights.any(1).numpy(), weights.argmax(1).numpy(), -1)
+        counts = self._neighbours(label)
+        if not self.ordered and not bool(self.allowed.all()):
+            order = _arranged(counts, self.allowed.numpy())
+            weights, counts = weights[:, order], counts[order][:, order]
+        weights = weights * self.row_weight.unsqueeze(-1)
+        totals = self.emission.zeros(1, self.states)
+        self.emission.accumulate(totals, None, self.data.x, weights.unsqueeze(1), slice(0, len(self.data.x)))
+        transition = torch.from_numpy(counts) + counts.sum() / self.states**2 + 1.0  # half seen, half even
+        even = torch.ones(1, self.states, dtype=torch.float64)
+        return {
+            **self.emission.maximise(None, totals),
+            "chain.initial": _shares(even, self.first, even),
+            "chain.transition": _shares(transition.unsqueeze(0), self.allowed, transition.unsqueeze(0)),
+        }
+
+    def _segments(self, seed: int, *, even: bool) -> Tensor:
+        """Each sequence cut into K parts, even ones or at random."""
+        random = np.random.default_rng(seed)
+        weights = torch.zeros(len(self.data.x), self.states, dtype=torch.float64)
+        for start, length in zip(self.data.offsets, self.data.lengths, strict=False):
+            cuts = np.arange(1, self.states) / self.states if even else np.sort(random.random(self.states - 1))
+            state = np.searchsorted(cuts, (np.arange(length) + 0.5) / length)
+            weights[torch.arange(start, start + length), torch.from_numpy(state)] = 1.0
+        return weights
+
+    def _neighbours(self, label: np.ndarray) -> np.ndarray:
+        """How often each label follows each, within sequences: (K, K)."""
+        before, after = label[:-1], label[1:]
+        inside = np.ones(len(before), dtype=bool)
+        inside[self.data.offsets[1:-1] - 1] = False
+        inside &= (before >= 0) & (after >= 0)
+        counts = np.zeros((self.states, self.states))
+        np.add.at(counts, (before[inside], after[inside]), 1.0)
+        return counts
+
+
+def _blocks(data: Sequences) -> Iterator[tuple[slice, slice]]:
+    """Whole sequences, as many as make a block, of those that are this process's: (sequences, rows)."""
+    share, offsets = distributed.share(len(data)), data.offsets
+    start = share.start
+    while start < share.stop:
+        stop = int(np.searchsorted(offsets, offsets[start] + BLOCK, side="right")) - 1
+        stop = min(max(stop, start + 1), share.stop)
+        yield slice(start, stop), slice(int(offsets[start]), int(offsets[stop]))
+        start = stop
+
+
+def _shares(counts: Tensor, allowed: Tensor, before: Tensor) -> Tensor:
+    """Counts of what is allowed as probabilities; where there are none, what was before."""
+    counts = torch.where(allowed, counts, 0.0)
+    total = counts.sum(-1, keepdim=True)
+    share = torch.where(total > 0, counts / total.clamp_min(1e-300), before)
+    return torch.where(allowed, share.clamp_min(LEAST), 0.0)
+
+
+def _own(tensors: Params) -> Params:
+    """What belongs to the emission."""
+    return {name: value for name, value in tensors.items() if not name.startswith("chain.")}
+
+
+def _starts(params: Params) -> int:
+    return len(params["chain.initial"])
+
+
+def _arranged(counts: np.ndarray, allowed: np.ndarray) -> list[int]:
+    """An order of the labels in which as many neighbours as possible are allowed, by exchanging pairs."""
+    order = list(range(len(counts)))
+
+    def fits(order: list[int]) -> Any:
+        return counts[order][:, order][allowed].sum()
+
+    best, better = fits(order), True
+    while better:
+        better = False
+        for i in range(len(order)):
+            for j in range(i):
+                trial = order.copy()
+                trial[i], trial[j] = trial[j], trial[i]
+                value = fits(trial)
+                if value > best:
+                    order, best, better = trial, value, True
+    return order
+
+
+def _labels(emission: Emission, width: int) -> Tensor | None:
+    """Which columns are labels, whose distances mean nothing."""
+    if not isinstance(emission, Columns):
+        return None
+    found = torch.zeros(width, dtype=torch.bool)
+    for part in emission.parts:
+        found[part.columns] = part.likelihood.labels
+    return found

@@ -1,0 +1,158 @@
+"""log p(x) of hidden Markov chains as a differentiable function, so that a network can sit inside the emission.
+
+    ∂ log p(x) / ∂ log bₜ(j) = γₜ(j),      ∂ log p(x) / ∂ log Aᵢⱼ = Σₜ ξₜ(i, j),      ∂ log p(x) / ∂ log πⱼ = γ₁(j)
+
+The derivatives are the posterior of the states: one run forward and backward gives all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor
+
+from ...core.errors import DataError
+from .forward_backward import filter_states, forward_backward
+from .log_domain import forward_in_logs, smooth_in_logs
+
+__all__ = ["chain_log_prob", "offsets_of", "sample_states"]
+
+
+def chain_log_prob(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, lengths: Sequence[int] | None = None
+) -> Tensor:
+    """log p(x) of each sequence, (n,), differentiable once in all three arguments.
+
+    `log_initial` is (K,), `log_transition` (K, K), and `log_emission` (T, K) holds the sequences one after the other;
+    without `lengths` they are one. Nothing need be normalised: then the value is the logarithm of the sum over all
+    paths of exp(scores). A sequence of probability 0 has value −∞ and no gradient.
+
+    Here the states' means are functions of an input u, found by gradient ascent:
+
+    >>> _ = torch.manual_seed(0)
+    >>> u = torch.linspace(-1, 1, 60).unsqueeze(-1)
+    >>> x = torch.where(torch.arange(60) // 10 % 2 == 0, u[:, 0], 2 - u[:, 0])         # two regimes, ten steps each
+    >>> network, change = torch.nn.Linear(1, 2), torch.zeros(2, 2, requires_grad=True)
+    >>> optimizer = torch.optim.Adam([*network.parameters(), change], lr=0.1)
+    >>> for step in range(300):
+    ...     log_emission = torch.distributions.Normal(network(u), 0.5).log_prob(x.unsqueeze(-1))
+    ...     value = chain_log_prob(torch.zeros(2).log_softmax(0), change.log_softmax(1), log_emission).sum()
+    ...     optimizer.zero_grad()
+    ...     _ = (-value).backward()
+    ...     optimizer.step()
+    >>> [round(slope) for slope in sorted(network.weight.ravel().tolist())]
+    [-1, 1]
+    """
+    states = log_emission.shape[-1] if log_emission.ndim == 2 else -1
+    if log_initial.shape != (states,) or log_transition.shape != (states, states):
+        shapes = [tuple(each.shape) for each in (log_initial, log_transition, log_emission)]
+        raise DataError(f"chain_log_prob needs shapes (K,), (K, K) and (T, K); found {', '.join(map(str, shapes))}.")
+    offsets = offsets_of(lengths, len(log_emission))
+    return _Chain.apply(log_initial, log_transition, log_emission, offsets)  # type: ignore[no-any-return]
+
+
+def offsets_of(lengths: Any, rows: int) -> np.ndarray:
+    """Where each sequence starts, (n + 1,), in rows that hold them one after the other.
+
+    >>> offsets_of([2, 3], 5)
+    array([0, 2, 5])
+    """
+    if lengths is None:
+        lengths = [rows]
+    counts = np.asarray(lengths)
+    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu":
+        raise DataError(f"lengths must be whole numbers, one for each sequence; found {lengths!r}.")
+    if (counts < 1).any():
+        place = int(np.flatnonzero(counts < 1)[0])
+        raise DataError(f"sequence {place} is empty: lengths[{place}] = {counts[place]}; leave such sequences out.")
+    if counts.sum() != rows:
+        raise DataError(f"lengths sum to {counts.sum()}, but there are {rows} rows.")
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+class _Chain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Any) -> Tensor:
+        ctx.save_for_backward(log_initial, log_transition, log_emission)
+        ctx.offsets = offsets
+        initial, transition, emission, level = _scaled(log_initial, log_transition, log_emission, offsets)
+        if _writable(initial, transition):
+            log_prob, _, _ = filter_states(np.exp(initial), np.exp(transition), emission, offsets)
+        else:
+            log_prob, unused, filtered = np.empty(len(level)), np.empty(len(level), np.int64), np.empty(emission.shape)
+            forward_in_logs(initial, transition, emission, offsets, filtered, log_prob, unused)
+        return torch.from_numpy(log_prob + level).to(log_emission)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        return (*_Posterior.apply(gradient, *ctx.saved_tensors, ctx.offsets), None)
+
+
+class _Posterior(torch.autograd.Function):
+    """The derivatives, as a function of their own: one that says so when they are to be differentiated in turn."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, gradient: Tensor, log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Any
+    ) -> tuple[Tensor, ...]:
+        given = (log_initial, log_transition, log_emission)
+        initial, transition, emission, level = _scaled(*given, offsets)
+        weight = gradient.detach().double().cpu().numpy()
+        if _writable(initial, transition):
+            found = forward_backward(np.exp(initial), np.exp(transition), emission, offsets, weight)
+            parts = (found.first, found.pairs, found.posterior)
+        else:
+            parts = (np.zeros_like(initial), np.zeros_like(transition), np.empty_like(emission))
+            unused, every = (np.empty(len(level)), np.empty(len(level), np.int64)), np.arange(len(level))
+            smooth_in_logs(initial, transition, emission, offsets, weight, every, *parts[::-1], *unused)
+        return tuple(torch.from_numpy(part).to(own) for part, own in zip(parts, given, strict=True))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> None:  # type: ignore[override]
+        raise NotImplementedError("chain_log_prob can be differentiated once, not twice.")
+
+
+def _scaled(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The first two less their largest values, and what that takes from log p(x) of each sequence."""
+    initial, transition, emission = (
+        np.ascontiguousarray(each.detach().double().cpu().numpy())
+        for each in (log_initial, log_transition, log_emission)
+    )
+    tops = [top if np.isfinite(top := each.max()) else 0.0 for each in (initial, transition)]
+    level = tops[0] + (np.diff(offsets) - 1) * tops[1]
+    return initial - tops[0], transition - tops[1], emission, level
+
+
+def _writable(*logs: np.ndarray) -> bool:
+    """Whether no exponential of these, except that of −∞, is too small to be written."""
+    return all(((each > -700) | (each == -np.inf)).all() for each in logs)
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def sample_states(initial: np.ndarray, transition: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """Paths of a Markov chain, (n, T), from as many uniform numbers: by inversion of the cumulated probabilities.
+
+    >>> sample_states(np.array([1.0, 0.0]), np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.3, 0.2, 0.7, 0.1]]))
+    array([[0, 0, 1, 1]])
+    """
+    count, steps = uniform.shape
+    states = initial.shape[0]
+    path = np.empty((count, steps), dtype=np.int64)
+    for n in range(count):
+        for t in range(steps):
+            row = initial if t == 0 else transition[path[n, t - 1]]
+            total, chosen = 0.0, -1
+            for k in range(states):
+                if row[k] > 0.0:
+                    total += row[k]
+                    chosen = k  # the last possible state, should the probabilities sum to a little less than 1
+                    if uniform[n, t] < total:
+                        break
+            path[n, t] = chosen
+    return path

@@ -1,0 +1,437 @@
+"""HiddenMarkov: a sequence whose steps come from K states that nobody sees, each state following from the one before.
+
+    p(x) = Σ_z p(z₁) Πₜ p(zₜ | zₜ₋₁) Πₜ p(xₜ | zₜ)
+
+Found by Baum–Welch, which is EM: the estimate of each state is the likelihood's own, from steps weighted by γₜ(k).
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core import distributed
+from ...core.errors import DataError, LikelyWarning, SpecError
+from ...core.estimator import Estimator
+from ...core.learned import Learned
+from ...core.random import isolated, seed_of
+from ...core.spec import as_spec, require
+from ...core.validation import as_weights
+from ...inference import EM, LatentInference
+from ...inference.latent.latent import Params
+from ...likelihoods import Likelihood, Normal
+from ..emissions import Columns, Emission
+from ..emissions.mixture import MixtureEmission, describe, rebuild
+from ..emissions.starts import Init
+from . import filter_states, forward_backward, sample_states, viterbi
+from .baum_welch import BaumWelch
+from .sequences import Sequences
+from .transitions import Transitions, allowed_transitions, long_run
+
+__all__ = ["HiddenMarkov"]
+
+UNVISITED = 1e-6
+"""A state that all steps together spend less than this in is not visited."""
+
+
+class HiddenMarkov(Learned):
+    """HiddenMarkov(likelihood=Normal(), n_states=2, transitions="full"): X is a sequence, or a list of any lengths.
+
+    A sequence is (T, d), or (T,) for single numbers; NaN is a missing value, and a step may be missing altogether. Rows
+    that hold several sequences one after the other come with their `lengths`. `likelihood` is one for all columns, a
+    list with one for each, a `Product`, or an unfitted mixture that each state then has its own of. `transitions` says
+    which are allowed: "full", "left-right" (from the first state to itself or any later one), "cyclic" (to itself or
+    the next), or a K × K array of what is. `transition_prior` counts for each allowed transition in advance.
+
+    >>> from likely.likelihoods import Poisson
+    >>> model = HiddenMarkov(Poisson(), n_states=2, random_state=0).fit([1, 0, 2, 1, 20, 22, 18, 21, 19, 1, 2, 0])
+    >>> (model.predict([0, 1, 25, 19]) == model.predict([1])).tolist()
+    [True, True, False, False]
+    >>> sorted(np.exp(model.eta_).round(1).ravel().tolist())
+    [1.0, 20.0]
+    """
+
+    _arrays = ("initial_", "transition_", "elbo_")
+    _values = ("emission_", "n_iter_", "converged_", "log_likelihood_", "unvisited_")
+
+    def __init__(
+        self,
+        likelihood: Any = Normal(),  # noqa: B008 (specs are frozen values)
+        n_states: int = 2,
+        transitions: Transitions = "full",
+        inference: LatentInference = EM(),  # noqa: B008
+        init: Init = "k-means++",
+        smoothing: float = 1e-6,
+        transition_prior: float = 0.0,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.likelihood = likelihood
+        self.n_states = n_states
+        self.transitions = transitions
+        self.inference = inference
+        self.init = init
+        self.smoothing = smoothing
+        self.transition_prior = transition_prior
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- fit ----------------------------------------------------------------------------------------------------
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        lengths: Any = None,
+        sample_weight: Any = None,
+        start: HiddenMarkov | None = None,
+    ) -> Self:
+        """Learn states and transitions from one sequence or several; y is ignored.
+
+        `sample_weight` has one number for each sequence. A fitted model as `start` is where EM begins.
+        """
+        self._forget()
+        allowed, first = self._check_arguments()
+        inference = as_spec(self.inference, LatentInference, "inference")
+        data = Sequences.of(self, X, lengths, reset=True)
+        given = as_weights(sample_weight, torch.empty(len(data)))
+        weight = np.ones(len(data)) if given is None else given.numpy()
+        self._check_columns(data.x)
+        emission = self._emission(data.x) if start is None else start._same(self, data.x)
+        begin = None if start is None else start._params()
+        chain = BaumWelch(
+            *(emission, data, weight, allowed, first),
+            prior=self.transition_prior,
+            init=self.init,
+            ordered=isinstance(self.transitions, str) and self.transitions == "left-right",
+            begin=begin,
+        )
+        fit = inference.run(chain, seed_of(self.random_state), title="HiddenMarkov", verbose=self.verbose)
+        self._keep(emission, fit.params)
+        self.elbo_, self.n_iter_, self.converged_ = fit.trace.numpy(), fit.n_iter, fit.converged
+        statistics = chain.at(fit.params)
+        self.log_likelihood_ = float(statistics["chain.log_prob"])
+        visits = statistics["chain.first"] + statistics["chain.pairs"].sum(0)  # Σₜ γₜ
+        self.unvisited_ = torch.nonzero(visits < UNVISITED).ravel().tolist()
+        if self.unvisited_ and distributed.rank() == 0:
+            states = ("state " if len(self.unvisited_) == 1 else "states ") + ", ".join(map(str, self.unvisited_))
+            warnings.warn(
+                f"HiddenMarkov: no step of the data is spent in {states}, which therefore kept its last transitions; "
+                "fewer states may do, or EM(starts=…) with more first guesses.",
+                LikelyWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @classmethod
+    def from_parameters(cls, likelihood: Any, initial: Any, transition: Any, eta: Any, **arguments: Any) -> Self:
+        """A model whose parameters are known: `eta` (K, size) holds the likelihood's numbers η for each state.
+
+        >>> coins = HiddenMarkov.from_parameters(Normal(1.0), [0.5, 0.5], [[0.9, 0.1], [0.1, 0.9]], [[-3.0], [3.0]])
+        >>> coins.predict([-2.5, -3.1, -0.1, 3.3, 2.9])
+        array([0, 0, 0, 1, 1])
+        """
+        rows = [np.asarray(each, dtype=np.float64) for each in (initial, transition, eta)]
+        states = len(rows[0])
+        if rows[0].ndim != 1 or rows[1].shape != (states, states) or rows[2].ndim != 2 or len(rows[2]) != states:
+            shapes = ", ".join(str(row.shape) for row in rows)
+            raise DataError(f"initial, transition and eta must be (K,), (K, K) and (K, size); found {shapes}.")
+        for name, row in (("initial", rows[0]), ("transition", rows[1])):
+            if (row < 0).any() or not np.allclose(row.sum(-1), 1.0, rtol=0, atol=1e-8):
+                raise DataError(f"{name} must hold probabilities that sum to 1; found {row.tolist()}.")
+        model = cls(likelihood, n_states=states, **arguments)
+        model._check_arguments()
+        columns = _columns_of(likelihood, rows[2].shape[1], model.smoothing)
+        model.n_features_in_ = columns.parts[-1].columns.stop
+        names = {"chain.initial": rows[0], "chain.transition": rows[1], "eta": rows[2]}
+        model._keep(columns, {name: torch.from_numpy(value.copy()) for name, value in names.items()})
+        model.elbo_, model.n_iter_, model.converged_, model.unvisited_ = np.empty(0), 0, True, []
+        return model
+
+    # --- answers ------------------------------------------------------------------------------------------------
+    def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
+        """log p(x) of each sequence, (n,); −∞ for one that no path of states can give."""
+        return self._filtered(X, lengths)[1]
+
+    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
+        """The mean of log p(x), in nats a step."""
+        data, log_prob, _, _ = self._filtered(X, lengths)
+        return float(log_prob.sum() / len(data.x))
+
+    def decode(
+        self,
+        X: Any,
+        lengths: Any = None,
+        *,
+        method: Literal["viterbi", "posterior"] = "viterbi",
+        return_log_prob: bool = False,
+    ) -> Any:
+        """States (T,): of the most probable path ("viterbi"), or the most probable of each step ("posterior").
+
+        With `return_log_prob` also log p(x, states) of each sequence.
+        """
+        if method not in ("viterbi", "posterior"):
+            raise SpecError(f'method={method!r}: decode by "viterbi" or "posterior".')
+        data, log_emission = self._emitted(X, lengths)
+        chain = (self.initial_, self.transition_, log_emission, data.offsets)
+        if method == "viterbi":
+            path, log_prob = viterbi(*chain)
+            if (log_prob == -np.inf).any():
+                self._refuse(filter_states(*chain)[2])
+        else:
+            path = self._smoothed(data, log_emission).argmax(1)
+            log_prob = _path_log_prob(path, *chain)
+        states = data.together(path)
+        return (states, log_prob) if return_log_prob else states
+
+    def predict(self, X: Any, lengths: Any = None) -> Any:
+        """The most probable path of states, by Viterbi: (T,) for each sequence."""
+        return self.decode(X, lengths)
+
+    def posterior(self, X: Any, lengths: Any = None) -> Any:
+        """p(zₜ = k | x), given the whole sequence: (T, K) for each sequence."""
+        data, log_emission = self._emitted(X, lengths)
+        return data.together(self._smoothed(data, log_emission))
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Any:
+        """The same as `posterior`."""
+        return self.posterior(X, lengths)
+
+    def filter(self, X: Any, lengths: Any = None) -> Any:
+        """p(zₜ = k | x₁ … xₜ), given what was seen until then: (T, K) for each sequence."""
+        data, _, filtered, impossible = self._filtered(X, lengths)
+        self._refuse(impossible)
+        return data.together(filtered)
+
+    def forecast_states(self, X: Any, steps: int, lengths: Any = None) -> Any:
+        """p(z_{T+h} = k | x) for h = 1 … `steps` after each sequence: (steps, K), or (n, steps, K) for several."""
+        if not isinstance(steps, int | np.integer) or steps < 1:
+            raise DataError(f"steps={steps!r}: how far to look ahead must be a whole number above 0.")
+        data, _, filtered, impossible = self._filtered(X, lengths)
+        self._refuse(impossible)
+        now, found = filtered[data.offsets[1:] - 1], []
+        for _ in range(steps):
+            now = now @ self.transition_
+            found.append(now)
+        ahead = np.stack(found, 1)
+        return ahead if data.listed or lengths is not None else ahead[0]
+
+    def forecast(self, X: Any, steps: int, lengths: Any = None) -> Any:
+        """The mean of each column, 1 … `steps` steps after each sequence: (steps, d), or (n, steps, d) for several."""
+        means = self.means_
+        return self.forecast_states(X, steps, lengths) @ means
+
+    def sample(
+        self, n_steps: int = 1, n_sequences: int | None = None, random_state: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A new sequence (T, d) and its states (T,); with `n_sequences`, so many: (n, T, d) and (n, T)."""
+        self._check_fitted()
+        for name, value in (("n_steps", n_steps), ("n_sequences", n_sequences)):
+            if not (value is None and name == "n_sequences") and (not isinstance(value, int | np.integer) or value < 1):
+                raise DataError(f"{name}={value!r}: how many to draw must be a whole number above 0.")
+        seed = seed_of(random_state)
+        uniform = np.random.default_rng(seed).random((n_sequences or 1, n_steps))
+        states = sample_states(self.initial_, self.transition_, uniform)
+        with isolated(seed):
+            drawn = rebuild(self.emission_).sample(self._emission_params(), torch.from_numpy(states.ravel()))
+        rows = drawn.numpy().reshape(*states.shape, -1)
+        return (rows[0], states[0]) if n_sequences is None else (rows, states)
+
+    @property
+    def components_(self) -> dict[str, np.ndarray]:
+        """The emission's parameters by name, each with one row for each state (for mixtures also each component)."""
+        self._check_fitted()
+        return dict(self._learned_emission)
+
+    @property
+    def eta_(self) -> np.ndarray:
+        """The likelihoods' numbers η of each state: (K, size), or (K, M, size) for mixtures of M components."""
+        eta = self.components_["eta"]
+        mixing = self.components_.get("mixing")
+        return eta if mixing is None else eta.reshape(*mixing.shape, -1)
+
+    @property
+    def means_(self) -> np.ndarray:
+        """The mean of each column in each state, (K, d)."""
+        self._check_fitted()
+        return _means(rebuild(self.emission_), self._emission_params())
+
+    @property
+    def stationary_(self) -> np.ndarray:
+        """The share of steps that the chain spends in each state in the long run, from its initial states on."""
+        self._check_fitted()
+        return long_run(self.initial_, self.transition_)
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many free parameters the model has."""
+        self._check_fitted()
+        allowed, first = self._check_arguments()
+        chain = int(first.sum()) - 1 + int(allowed.sum()) - self.n_states
+        return chain + rebuild(self.emission_).free(self.n_states)
+
+    def aic(self, X: Any, lengths: Any = None) -> float:
+        """Akaike's criterion, −2 log p(X) + 2·parameters; less is better."""
+        return -2 * float(self.log_prob(X, lengths).sum()) + 2 * self.n_parameters_
+
+    def bic(self, X: Any, lengths: Any = None) -> float:
+        """The Bayesian criterion, −2 log p(X) + log(steps)·parameters; less is better."""
+        data, log_prob, _, _ = self._filtered(X, lengths)
+        return -2 * float(log_prob.sum()) + math.log(len(data.x)) * self.n_parameters_
+
+    # --- helpers ------------------------------------------------------------------------------------------------
+    def _emitted(self, X: Any, lengths: Any) -> tuple[Sequences, np.ndarray]:
+        """The sequences, and log p(xₜ | k) of each step, (T, K)."""
+        self._check_fitted()
+        data = Sequences.of(self, X, lengths, reset=False)
+        emission = rebuild(self.emission_)
+        emission.check(data.x)
+        params = {name: value.unsqueeze(0) for name, value in self._emission_params().items()}
+        return data, emission.log_prob(params, data.x)[:, 0].numpy()
+
+    def _filtered(self, X: Any, lengths: Any) -> tuple[Sequences, np.ndarray, np.ndarray, np.ndarray]:
+        data, log_emission = self._emitted(X, lengths)
+        log_prob, filtered, impossible = filter_states(self.initial_, self.transition_, log_emission, data.offsets)
+        return data, log_prob, filtered, impossible
+
+    def _smoothed(self, data: Sequences, log_emission: np.ndarray) -> np.ndarray:
+        found = forward_backward(self.initial_, self.transition_, log_emission, data.offsets)
+        self._refuse(found.impossible)
+        return found.posterior
+
+    def _refuse(self, impossible: np.ndarray) -> None:
+        """A sequence of probability 0 has no posterior."""
+        if (impossible >= 0).any():
+            place = int(np.flatnonzero(impossible >= 0)[0])
+            raise DataError(
+                f"sequence {place} has probability 0 (no state is possible at step {impossible[place]}), so that "
+                "nothing is known of its states; log_prob tells which sequences are possible."
+            )
+
+    def _emission(self, x: Tensor) -> Emission:
+        """What the states are made of, as these rows show it."""
+        names = getattr(self, "feature_names_in_", None)
+        if isinstance(self.likelihood, Estimator) and hasattr(self.likelihood, "n_components"):
+            return MixtureEmission(self.likelihood._emission(x, names), self.likelihood.n_components)
+        return Columns.of(_read(self.likelihood), x, names, self.smoothing)
+
+    def _same(self, model: HiddenMarkov, x: Tensor) -> Emission:
+        """The emission of this fitted model, for another that starts from it."""
+        self._check_fitted()
+        if self.n_states != model.n_states or self.n_features_in_ != x.shape[1]:
+            raise SpecError(
+                f"start has {self.n_states} states of {self.n_features_in_} columns, but n_states={model.n_states} and "
+                f"X has {x.shape[1]} columns."
+            )
+        emission = rebuild(self.emission_)
+        if isinstance(emission, Columns):
+            emission.smoothing = model.smoothing
+        emission.check(x)
+        return emission
+
+    def _params(self) -> Params:
+        chain = {"chain.initial": self.initial_, "chain.transition": self.transition_}
+        return {**{name: torch.from_numpy(v) for name, v in chain.items()}, **self._emission_params()}
+
+    def _emission_params(self) -> Params:
+        return {name: torch.from_numpy(value) for name, value in self._learned_emission.items()}
+
+    def _keep(self, emission: Emission, params: Mapping[str, Tensor]) -> None:
+        self.initial_, self.transition_ = params["chain.initial"].numpy(), params["chain.transition"].numpy()
+        self.emission_ = describe(emission)
+        own = {name: value.numpy() for name, value in params.items() if not name.startswith("chain.")}
+        self._learned_emission: dict[str, np.ndarray] = own
+
+    def _check_arguments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Which transitions are allowed (K, K), and in which states a sequence may start (K,)."""
+        whole = isinstance(self.n_states, int | np.integer) and not isinstance(self.n_states, bool)
+        require(whole and self.n_states >= 1, self, "n_states", "a whole number above 0")
+        require(self.init in ("k-means++", "random"), self, "init", '"k-means++" or "random"')
+        for name in ("smoothing", "transition_prior"):
+            value = getattr(self, name)
+            number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+            require(number and 0 <= value < math.inf, self, name, "0 or a positive number")
+        return allowed_transitions(self.transitions, int(self.n_states))
+
+    def _check_columns(self, x: Tensor) -> None:
+        gone = x.isnan().all(0)
+        if bool(gone.any()):
+            column = int(gone.nonzero()[0])
+            name = getattr(self, "feature_names_in_", range(x.shape[1]))[column]
+            raise DataError(f"column {name!r} of X has no value: all its steps are NaN; leave it out.")
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _describe(self) -> dict[str, Any]:
+        described = super()._describe()
+        if isinstance(self.transitions, np.ndarray):
+            described["params"]["transitions"] = self.transitions.astype(int).tolist()
+        return described
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        values, tensors = super()._state()
+        emission = {f"emission.{name}": value.contiguous() for name, value in self._emission_params().items()}
+        return values, {**tensors, **emission}
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        own = {name: value for name, value in tensors.items() if name.startswith("emission.")}
+        super()._restore(learned, {name: value for name, value in tensors.items() if name not in own})
+        self._learned_emission = {name.removeprefix("emission."): value.numpy() for name, value in own.items()}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _read(likelihood: Any) -> Any:
+    """A likelihood, or several; text such as "poisson" is read."""
+    if isinstance(likelihood, str):
+        return Likelihood.parse(likelihood)
+    if isinstance(likelihood, Sequence):
+        return [_read(each) for each in likelihood]
+    return likelihood
+
+
+def _columns_of(likelihood: Any, size: int, smoothing: float) -> Columns:
+    """The columns whose parameters are `size` numbers, without data: as many as it takes."""
+    for width in range(1, size + 1):
+        nothing = torch.full((1, width), torch.nan, dtype=torch.float64)
+        try:
+            columns = Columns.of(_read(likelihood), nothing, smoothing=smoothing)
+        except DataError:  # the list of likelihoods speaks of another number of columns
+            continue
+        if sum(part.size for part in columns.parts) == size:
+            return columns
+    raise DataError(f"eta has {size} numbers for each state, which {likelihood!r} has for no number of columns.")
+
+
+def _means(emission: Emission, params: Params) -> np.ndarray:
+    """The mean of each column in each component, (K, d)."""
+    if isinstance(emission, MixtureEmission):
+        inside = _means(emission.inner, {name: value for name, value in params.items() if name != "mixing"})
+        mixing = params["mixing"].exp().numpy()
+        return np.einsum("km,kmd->kd", mixing, inside.reshape(*mixing.shape, -1))
+    if not isinstance(emission, Columns):
+        return params["mean"].numpy()
+    found = []
+    for part, eta in zip(emission.parts, emission._split(params["eta"]), strict=True):
+        if not part.likelihood.numeric:
+            raise SpecError(f"{part.likelihood!r} is of labels, which have no mean; use forecast_states.")
+        found.append(part.likelihood.mean(part.split(eta)).reshape(len(eta), -1).numpy())
+    return np.concatenate(found, 1)
+
+
+def _path_log_prob(
+    path: np.ndarray, initial: np.ndarray, transition: np.ndarray, log_emission: np.ndarray, offsets: np.ndarray
+) -> np.ndarray:
+    """log p(x, z) of each sequence."""
+    with np.errstate(divide="ignore"):
+        steps = np.concatenate([[0.0], np.log(transition[path[:-1], path[1:]])])
+        steps[offsets[:-1]] = np.log(initial[path[offsets[:-1]]])
+    return np.add.reduceat(steps + log_emission[np.arange(len(path)), path], offsets[:-1])

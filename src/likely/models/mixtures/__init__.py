@@ -1,0 +1,1 @@
+"""Mixtures of any likelihood, k-means, and naive Bayes."""

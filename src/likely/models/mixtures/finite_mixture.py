@@ -1,0 +1,214 @@
+"""What every finite mixture answers: which component, how surely, how likely, and new rows.
+
+log p(x) = log Σₖ πₖ p(x | θₖ),      p(k | x) = πₖ p(x | θₖ) / p(x)
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import DensityMixin
+from torch import Tensor
+from torch.distributions import Categorical
+
+from ...core import distributed
+from ...core.errors import DataError, LikelyWarning, SpecError
+from ...core.learned import Learned
+from ...core.random import isolated, seed_of
+from ...core.spec import as_spec, require
+from ...core.validation import as_rows, as_weights
+from ...inference import LatentFit, LatentInference
+from ...inference.latent.em import best_start
+from ...inference.latent.latent import Params
+from ..emissions import Emission
+from ..emissions.starts import Init
+from .components import Components
+from .responsibilities import blocks, split
+
+__all__: list[str] = []
+
+
+class _FiniteMixture(DensityMixin, Learned):
+    """K components with weights. A subclass says what its components are and how they are kept."""
+
+    n_components: int
+    inference: LatentInference
+    init: Init
+    random_state: Any
+    verbose: bool
+
+    # --- what a subclass says -----------------------------------------------------------------------------------
+    @abstractmethod
+    def _emission(self, x: Tensor, names: Sequence[str] | None = None) -> Emission:
+        """The family of the components, as these rows show it. Also what a hidden Markov model asks for."""
+
+    @abstractmethod
+    def _fitted(self) -> tuple[Emission, Params]:
+        """The emission and its parameters, with an axis of one start."""
+
+    @abstractmethod
+    def _keep(self, model: Components, params: Params) -> None:
+        """Write down what was learned of the components, and report what had to be held up."""
+
+    def _bound(self, x: Tensor, weight: Tensor | None) -> Components:
+        """The mixture that EM fits."""
+        names = getattr(self, "feature_names_in_", None)
+        return Components(self._emission(x, names), x, weight, self.n_components, self.init)
+
+    # --- fit ----------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn weights and components from the rows; NaN is a missing value. y is ignored."""
+        self._forget()
+        self._check_arguments()
+        inference = as_spec(self.inference, LatentInference, "inference")
+        x = self._rows(X, reset=True)
+        weight = as_weights(sample_weight, x)
+        self._check_rows(x, weight)
+        model = self._bound(x, weight)
+        fit = inference.run(model, seed_of(self.random_state), title=type(self).__name__, verbose=self.verbose)
+        self._learn(model, fit)
+        return self
+
+    def _learn(self, model: Components, fit: LatentFit) -> None:
+        params = {name: value.unsqueeze(0) for name, value in fit.params.items()}
+        self.weights_ = fit.params["weights"].numpy()
+        self.elbo_ = fit.trace.numpy()
+        self.n_iter_, self.converged_ = fit.n_iter, fit.converged
+        smooth = model.emission.smoothing > 0
+        self.log_likelihood_ = model.log_likelihood(params) if smooth else float(fit.trace[-1])
+        best = best_start(fit.finals)
+        self.reseeded_ = {str(k): model.place(row) for (start, k), row in model.reseeded.items() if start == best}
+        self._keep(model, params)
+        for component, row in self.reseeded_.items():
+            self._report(
+                f"component {component} was left without rows and began again at row {row}, which was explained "
+                f"worst; its weight is now {self.weights_[int(component)]:.3g}. Fewer components may do."
+            )
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> np.ndarray:
+        """Fit, and the component of each row."""
+        return self.fit(X, y, sample_weight=sample_weight).predict(X)
+
+    # --- answers ------------------------------------------------------------------------------------------------
+    def log_prob(self, X: Any) -> np.ndarray:
+        """log p(x) of each row, (n,); a missing value (NaN) is marginalised."""
+        x = self._questioned(X)
+        return np.concatenate([evidence for _, _, evidence in self._answers(x)])
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean of log p(x), in nats a row."""
+        return float(np.average(self.log_prob(X), weights=sample_weight))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Responsibilities: p(k | x), (n, K)."""
+        x = self._questioned(X)
+        found = np.empty((len(x), self.n_components))
+        for rows, share, _ in self._answers(x):
+            found[rows] = share
+        return found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable component of each row."""
+        x = self._questioned(X)
+        return np.concatenate([share.argmax(1) for _, share, _ in self._answers(x)])
+
+    def posterior(self, X: Any) -> Categorical:
+        """The distribution of each row's component, as a torch distribution."""
+        return Categorical(probs=torch.from_numpy(self.predict_proba(X)))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """n new rows, and the component of each."""
+        self._check_fitted()
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise DataError(f"n={n!r}: how many rows to draw must be a whole number above 0.")
+        emission, params = self._fitted()
+        with isolated(seed_of(random_state)):
+            component = torch.multinomial(params["weights"][0], int(n), replacement=True)
+            rows = emission.sample({name: value[0] for name, value in params.items()}, component)
+        return rows.numpy(), component.numpy()
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many free parameters the mixture has."""
+        self._check_fitted()
+        return self._fitted()[0].free(self.n_components) + self.n_components - 1
+
+    def aic(self, X: Any) -> float:
+        """Akaike's criterion, −2 log p(X) + 2·parameters; less is better."""
+        return -2 * float(self.log_prob(X).sum()) + 2 * self.n_parameters_
+
+    def bic(self, X: Any) -> float:
+        """The Bayesian criterion, −2 log p(X) + log(n)·parameters; less is better."""
+        log_prob = self.log_prob(X)
+        return -2 * float(log_prob.sum()) + math.log(len(log_prob)) * self.n_parameters_
+
+    # --- helpers ------------------------------------------------------------------------------------------------
+    def _questioned(self, X: Any) -> Tensor:
+        """The rows that a question is about."""
+        self._check_fitted()
+        return self._rows(X, reset=False)
+
+    def _answers(self, x: Tensor) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Block by block: which rows, their responsibilities (n, K) and log p(x) (n,)."""
+        emission, params = self._fitted()
+        emission.check(x)
+        for rows in blocks(slice(0, len(x)), self.n_components * x.shape[1]):
+            share, evidence = split(emission.log_prob(params, x[rows]), params["weights"])
+            yield rows, share[:, 0].numpy(), evidence[:, 0].numpy()
+
+    def _check_arguments(self) -> None:
+        whole = isinstance(self.n_components, int | np.integer) and not isinstance(self.n_components, bool)
+        require(whole and self.n_components >= 1, self, "n_components", "a whole number above 0")
+        require(self.init in ("k-means++", "random"), self, "init", '"k-means++" or "random"')
+
+    def _check_rows(self, x: Tensor, weight: Tensor | None) -> None:
+        known = len(x) if weight is None else int((weight > 0).sum())
+        if known < self.n_components:
+            found = "1 sample" if known == 1 else f"{known} samples"
+            note = "" if weight is None else " with weight"
+            raise DataError(f"X has {found}{note}, fewer than n_components={self.n_components}; ask for fewer.")
+        if not x.is_floating_point():
+            return
+        present = torch.zeros(x.shape[1], dtype=torch.bool)
+        for rows in blocks(slice(0, len(x)), x.shape[1]):
+            seen = ~x[rows].isnan()
+            present |= (seen if weight is None else seen & (weight[rows] > 0).unsqueeze(-1)).any(0)
+            if bool(present.all()):
+                return
+        column = int((~present).nonzero()[0])
+        name = getattr(self, "feature_names_in_", range(x.shape[1]))[column]
+        raise DataError(f"column {name!r} of X has no value: all its rows are NaN; leave it out.")
+
+    def _rows(self, X: Any, *, reset: bool) -> Tensor:
+        x = as_rows(self, X, reset=reset, missing=True)
+        if x.ndim != 2:
+            raise DataError(f"X has shape {tuple(x.shape)}; {type(self).__name__} needs one vector a row: (n, d).")
+        return x
+
+    def _report(self, finding: str) -> None:
+        if distributed.rank() == 0:
+            warnings.warn(f"{type(self).__name__}: {finding}", LikelyWarning, stacklevel=5)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def require_number(model: Any, name: str, *, least: float = 0.0) -> None:
+    """Raise a `SpecError` unless the argument is a number of at least `least`."""
+    value = getattr(model, name)
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not (number and least <= value < math.inf):
+        raise SpecError(f"{type(model).__name__}({name}={value!r}): {name} must be a number of at least {least:g}.")
+
+
+def listed(components: Sequence[int]) -> str:
+    """Components by number, in words."""
+    return f"component {components[0]}" if len(components) == 1 else f"components {', '.join(map(str, components))}"

@@ -1,0 +1,284 @@
+"""Naive Bayes: the columns of a row are independent given its class.
+
+    p(y | x) ∝ p(y) Πⱼ p(xⱼ | y)
+
+Each class is a distribution of rows, fitted to the rows that have its label. So all that is learned are sums over
+rows: data may come in pieces, and a missing value is left out of the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import compress
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from torch import Tensor, distributions
+
+from ...core import distributed
+from ...core.errors import DataError, SpecError
+from ...core.learned import Learned
+from ...core.random import isolated, seed_of
+from ...core.spec import require
+from ...core.validation import as_rows, as_weights
+from ...likelihoods import Normal
+from ..emissions import Columns
+from ..emissions.part import blocks
+from ..labels import (
+    as_column,
+    encode_labels,
+    read_labels,
+    restore_classes,
+    shown,
+    state_of_classes,
+)
+
+__all__ = ["NaiveBayes"]
+
+BACKGROUND = 1e-9
+"""The weight, in rows, with which each class also sees the rows of all others: no spread is 0."""
+
+
+class NaiveBayes(ClassifierMixin, Learned):
+    """One likelihood for all columns, a list with one for each, a dict by the names of columns, or a `Product`.
+
+    `smoothing` is how often each class is taken to have seen each label, beside the data, in columns of labels
+    (Laplace's rule). `class_prior` are the probabilities of the classes, in their order; None takes their frequencies.
+    A missing value (NaN) does not count, nor does a row without a label.
+
+    >>> from likely.likelihoods import Bernoulli
+    >>> X, y = [[170.0, 0], [180.0, 0], [160.0, 1], [165.0, 1]], ["a", "a", "b", "b"]
+    >>> model = NaiveBayes([Normal(), Bernoulli()]).fit(X, y)
+    >>> model.predict([[175.0, np.nan], [np.nan, 1]])
+    array(['a', 'b'], dtype='<U1')
+    >>> model.predict_proba([[np.nan, 1]])           # (2 + 1) / (2 + 2) against (0 + 1) / (2 + 2)
+    array([[0.25, 0.75]])
+    """
+
+    _arrays = ("eta_", "class_prior_", "totals_", "origin_")
+    _values = ("emission_",)
+
+    def __init__(
+        self,
+        likelihood: Any = Normal(),  # noqa: B008 (a frozen value)
+        smoothing: float = 1.0,
+        class_prior: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.likelihood = likelihood
+        self.smoothing = smoothing
+        self.class_prior = class_prior
+        self.random_state = random_state
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit each class to its rows."""
+        self._forget()
+        x = self._rows(X, reset=True)
+        labels, missing = self._labels(y, len(x))
+        self.classes_ = _several(labels[~missing], "y")
+        weight = _counted(missing, as_weights(sample_weight, x))
+        emission = self._emission(x, weight)
+        return self._learn(emission, x, encode_labels(labels, missing, self.classes_), weight)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows: the end is that of `fit` on all of them. The first call must name all `classes`.
+
+        It needs likelihoods with sufficient statistics. How many labels a `Categorical` has is read from the first
+        rows, unless it says so itself.
+        """
+        first = not self.__sklearn_is_fitted__()
+        x = self._rows(X, reset=first)
+        if first and classes is None:
+            raise DataError("classes must be passed on the first call to partial_fit: these rows may lack some.")
+        known = self.classes_ if classes is None else _several(np.asarray(classes), "classes")
+        if not first and not np.array_equal(known, self.classes_):
+            raise DataError(f"classes has {shown(known)}, but the first call said {shown(self.classes_)}.")
+        self.classes_ = known
+        labels, missing = self._labels(y, len(x))
+        index = encode_labels(labels, missing, known)
+        weight = _counted(missing, as_weights(sample_weight, x))
+        emission = self._emission(x, weight) if first else self._learned(x)
+        if not first:
+            emission.bind(x, weight)
+            emission.origin = torch.from_numpy(self.origin_)  # that of the sums so far
+        for part in emission.parts:
+            if part.width() is None:
+                raise SpecError(
+                    f"partial_fit cannot add rows to {part.likelihood!r}, which has no sufficient statistics; use fit."
+                )
+        return self._learn(emission, x, index, weight, None if first else self.totals_)
+
+    def _learn(
+        self, emission: Columns, x: Tensor, index: np.ndarray, weight: Tensor, before: np.ndarray | None = None
+    ) -> Self:
+        totals = emission.zeros(1, len(self.classes_))
+        _add(emission, totals, x, torch.from_numpy(np.nan_to_num(index)).long(), weight)
+        if before is not None:
+            widths = [total[0, 0].numel() for total in totals.values()]
+            for total, own in zip(totals.values(), torch.from_numpy(before).split(widths, 1), strict=True):
+                total += own.reshape(total.shape)
+        self.class_prior_ = self._prior(totals["rows"][0].numpy())
+        self.eta_ = emission.maximise(None, self._smoothed(emission, totals))["eta"][0].numpy()
+        sums = [total.reshape(len(self.classes_), -1) for total in totals.values()]
+        self.totals_ = None if "weight" in totals else torch.cat(sums, 1).numpy()
+        self.origin_, self.emission_ = emission.origin.numpy(), emission.to_json()
+        return self
+
+    def _smoothed(self, emission: Columns, totals: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The sums as if each class had seen each label `smoothing` times more."""
+        found = dict(totals)
+        for index, part in enumerate(emission.parts):
+            labels = torch.arange(part.target.classes or 2, dtype=torch.float64)
+            each = labels.unsqueeze(-1).expand(-1, len(emission.origin))  # rows of one label throughout
+            once = torch.ones(len(labels), 1, dtype=torch.float64)
+            sums = part.sums(each, once, emission.origin) if part.likelihood.labels else None
+            if sums is not None:
+                found[f"part{index}"] = totals[f"part{index}"] + self.smoothing * sums
+        return found
+
+    def _prior(self, counts: np.ndarray) -> np.ndarray:
+        if self.class_prior is None:
+            return counts / counts.sum()
+        prior = np.asarray(self.class_prior, dtype=np.float64)
+        fits = prior.shape == counts.shape and bool((prior >= 0).all()) and abs(prior.sum() - 1) < 1e-6
+        require(fits, self, "class_prior", f"{len(counts)} probabilities that sum to 1, one for each class")
+        return prior / prior.sum()
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def joint_log_prob(self, X: Any) -> np.ndarray:
+        """log p(x, y) for each class: (n, classes), in the order of `classes_`."""
+        return self._joint(X).numpy()
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row."""
+        best = self._joint(X).argmax(1).numpy()
+        return self.classes_[best]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """p(y | x) of each class: (n, classes), in the order of `classes_`."""
+        return _conditional(self._joint(X)).exp_().numpy()
+
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
+        return _conditional(self._joint(X)).numpy()
+
+    def predict_dist(self, X: Any) -> distributions.Categorical:
+        """p(y | x) of each row: a distribution of the position of y in `classes_`."""
+        return distributions.Categorical(logits=_conditional(self._joint(X)), validate_args=False)
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | x) of each row; 0 for a missing label."""
+        log_proba = self.predict_log_proba(X)
+        labels, missing = self._labels(y, len(log_proba))
+        index = encode_labels(labels, missing, self.classes_)
+        found = np.take_along_axis(log_proba, np.nan_to_num(index).astype(np.intp)[:, None], 1)[:, 0]
+        return np.where(missing, 0.0, found)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
+        predicted = self.predict(X)
+        labels, missing = self._labels(y, len(predicted))
+        weight = _counted(missing, as_weights(sample_weight, torch.empty(len(predicted))))
+        return float(np.average(predicted == labels, weights=weight.numpy()))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Draw n rows and their labels from p(x, y)."""
+        self._check_fitted()
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise DataError(f"n={n!r} must be a whole number of rows, 1 or more.")
+        with isolated(seed_of(self.random_state if random_state is None else random_state)):
+            label = torch.multinomial(torch.from_numpy(self.class_prior_), int(n), replacement=True)
+            rows = self._learned().sample({"eta": torch.from_numpy(self.eta_)}, label)
+        return rows.numpy(), self.classes_[label.numpy()]
+
+    def _joint(self, X: Any) -> Tensor:
+        self._check_fitted()
+        x = self._rows(X, reset=False)
+        emission = self._learned(x)
+        params = {"eta": torch.from_numpy(self.eta_).unsqueeze(0)}
+        joint = torch.cat([emission.log_prob(params, rows)[:, 0] for rows in blocks(x)])
+        return joint.add_(torch.from_numpy(self.class_prior_).log())
+
+    # --- data at the door ---------------------------------------------------------------------------------------
+    def _rows(self, X: Any, *, reset: bool) -> Tensor:
+        smoothing = self.smoothing
+        number = isinstance(smoothing, int | float) and not isinstance(smoothing, bool)
+        require(number and 0 <= smoothing < float("inf"), self, "smoothing", "0 or a positive number")
+        x = as_rows(self, X, reset=reset, missing=True)
+        if x.ndim != 2:
+            raise DataError(f"X has shape {tuple(x.shape)}; NaiveBayes needs one vector for each row: (n, d).")
+        return x
+
+    def _labels(self, y: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
+        labels, missing = as_column(*read_labels(y, "NaiveBayes", rows=rows))
+        if labels.ndim != 1:
+            raise DataError(f"y has shape {labels.shape}; NaiveBayes needs one label a row: (n,).")
+        return labels, missing
+
+    def _emission(self, x: Tensor, weight: Tensor) -> Columns:
+        """The distribution of a class, for rows like these."""
+        emission = Columns.of(self.likelihood, x, getattr(self, "feature_names_in_", None), BACKGROUND)
+        emission.bind(x, weight)
+        names = [name for part in emission.parts for name in part.names]
+        for name in compress(names, x.isnan().all(0).tolist() if bool(x.sum().isnan()) else []):
+            raise DataError(f"{name} has no value: every one is missing; leave it out.")
+        return emission
+
+    def _learned(self, x: Tensor | None = None) -> Columns:
+        """The distribution of a class, as before; rows x must be like those."""
+        emission = Columns.from_json(self.emission_)
+        if x is not None:
+            emission.check(x)
+        return emission
+
+    # --- files and tags -----------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, tensors = super()._state()
+        return learned | state_of_classes(self.classes_), tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.classes_ = restore_classes(learned)
+        super()._restore({name: learned[name] for name in learned if not name.startswith("classes")}, tensors)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _add(emission: Columns, totals: dict[str, Tensor], x: Tensor, index: Tensor, weight: Tensor) -> None:
+    """Add the rows' statistics, each row's to the sums of its class; each process takes its share of the rows."""
+    classes = totals["rows"].shape[1]
+    share, step = distributed.share(len(x)), len(blocks(x)[0])
+    for start in range(share.start, share.stop, step):
+        rows = slice(start, min(start + step, share.stop))
+        own = torch.zeros(rows.stop - start, classes, dtype=torch.float64)
+        own.scatter_(1, index[rows].unsqueeze(-1), weight[rows].unsqueeze(-1))
+        emission.accumulate(totals, None, x[rows], own.unsqueeze(1), rows)
+    distributed.sum_(*totals.values())
+
+
+def _conditional(joint: Tensor) -> Tensor:
+    """log p(y | x). Where no class allows a row, all are equally far from it."""
+    return joint.clamp_(min=torch.finfo(joint.dtype).min / 4).log_softmax(1)
+
+
+def _counted(missing: np.ndarray, weight: Tensor | None) -> Tensor:
+    """The weight of each row, 0 without a label."""
+    counted = torch.from_numpy(~missing).double()
+    counted = counted if weight is None else counted * weight
+    if not bool(counted.any()):
+        raise DataError("y has no label that counts: each is missing, or has no sample_weight.")
+    return counted
+
+
+def _several(labels: np.ndarray, name: str) -> np.ndarray:
+    """The different labels, in order: at least two."""
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        found = f"only one class ({shown(classes)})" if len(classes) else "no label at all"
+        raise DataError(f"{name} has {found}; a classifier needs at least two classes.")
+    return classes

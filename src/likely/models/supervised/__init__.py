@@ -1,0 +1,1 @@
+"""Classifiers and regressors: p(y | x) = likelihood(network(x))."""

@@ -1,0 +1,335 @@
+"""Supervised models: four values make one.
+
+p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from torch.distributions import Distribution
+
+from ...core import distributed
+from ...core.errors import DataError, ModelFileError, TrainingError
+from ...core.estimator import Estimator
+from ...core.random import isolated, seed_of
+from ...core.spec import as_spec
+from ...core.validation import as_weights, device_of
+from ...data.rows import Inputs, Ragged, Rows
+from ...inference import Inference, Posterior, Problem, automatic
+from ...inference.dataset import Dataset
+from ...likelihoods import Likelihood, Target
+from ...networks import as_network
+from ...priors import Prior
+from .build import Plan, Sample, baseline, plan
+from .inputs import (
+    KINDS,
+    flat_weights,
+    joined,
+    kind_of,
+    parted,
+    read_inputs,
+)
+
+__all__ = ["Supervised", "as_array", "rows_of"]
+
+
+class Supervised(Estimator):
+    """What `Classifier` and `Regressor` share: everything but how y is read and what `predict` answers."""
+
+    likelihood: Any
+    network: Any
+    prior: Any
+    inference: Any
+    random_state: Any
+    device: Any
+    verbose: bool
+    likelihood_: Likelihood
+    posterior_: Posterior
+
+    # --- what differs -------------------------------------------------------------------------------------------
+    def _likelihood(self) -> Likelihood:
+        """The likelihood in force, for the targets seen in `fit`."""
+        raise NotImplementedError
+
+    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
+        """y as a tensor (n, *positions, *event); missing targets are NaN."""
+        raise NotImplementedError
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Learn θ from rows X and targets y. A missing target (NaN, or −1 for labels) does not count."""
+        self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
+        x = read_inputs(self, X, reset=True)
+        self.kind_ = kind_of(x)
+        targets = self._read_targets(y, x, reset=True)
+        self.likelihood_ = likelihood = self._likelihood()
+        network, prior = as_network(self.network), as_spec(self.prior, Prior, "prior")
+        device = device_of(self.device)
+        likelihood.check(targets)
+        network.check(x)
+        self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
+        self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
+        data = self._dataset(likelihood, x, targets, self._weights(sample_weight, x), torch.float64)
+        self.target_ = self._target(likelihood, targets)
+        some = Sample(x[:2], self.everywhere_) if isinstance(x, Rows) else None
+        self.plan_ = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some)
+        y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
+        offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
+        problem = Problem(
+            build=lambda seed: self.plan_.predictor(network, offset, unit, seed),
+            likelihood=likelihood,
+            prior=prior,
+            data=data,
+            seed=distributed.agreed(seed_of(self.random_state)),
+            seeded=self.random_state is not None,
+            title=type(self).__name__,
+            verbose=bool(self.verbose),
+        )
+        auto = isinstance(self.inference, str) and self.inference == "auto"
+        inference = automatic(problem) if auto else as_spec(self.inference, Inference, "inference")
+        problem = problem.with_(
+            data=_placed(data, inference.dtype, device),
+            encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
+        )
+        _check_unit(unit, inference.dtype)
+        with _in_range(inference):
+            posterior = inference.fit(problem)
+        _check_parameters(posterior)
+        self.posterior_ = posterior
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posterior_")
+
+    def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
+        return likelihood.target(y)
+
+    def _encode(self, likelihood: Likelihood, X: Any, y: Any, w: Any, dtype: torch.dtype, device: Any) -> Dataset:
+        x = read_inputs(self, X, reset=False)
+        targets = self._read_targets(y, x, reset=False)
+        likelihood.check(targets)
+        return _placed(self._dataset(likelihood, x, targets, self._weights(w, x), dtype), dtype, device)
+
+    def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
+        """y of each row, or of each position of `Rows`, as `_targets` reads them."""
+        return self._targets(*self._entries(y, x, reset=reset), reset=reset)
+
+    def _entries(self, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
+        """y with an entry for each row, or for each position of `Rows`, one row after the other; how many it needs."""
+        everywhere = joined(y, x) if isinstance(x, Rows) else None
+        if reset:
+            self.everywhere_ = everywhere is not None
+        elif (everywhere is not None) != self.everywhere_:
+            fitted = "each position" if self.everywhere_ else "each row"
+            raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
+        if everywhere is None:
+            return y, len(x)
+        assert isinstance(x, Rows)
+        return everywhere, len(x.features)
+
+    def _weights(self, sample_weight: Any, x: Inputs) -> Tensor | None:
+        if sample_weight is None or not self.everywhere_ or not isinstance(x, Rows):
+            return as_weights(sample_weight, x)
+        return as_weights(flat_weights(sample_weight, x), x.features)
+
+    def _dataset(
+        self, likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype
+    ) -> Dataset:
+        positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
+        y, missing = _filled(likelihood, y)
+        if bool(missing.all()):
+            raise DataError("y has no target at all: every one is missing (NaN, or −1 for labels).")
+        if weight is not None:
+            weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
+        if bool(missing.any()):
+            weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
+        if weight is not None and not bool(weight.any()):
+            raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
+        if not self.everywhere_ or not isinstance(x, Rows):
+            return Dataset(x, y, weight, dtype, positions)
+        weights = None if weight is None else Ragged(weight, x.offsets)
+        return Dataset(x, Ragged(y, x.offsets), weights, dtype, positions)
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def predict_dist(self, X: Any) -> Distribution:
+        """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions).
+
+        Where sequences or graphs have a target at each of their positions, n counts those, one row after the other.
+        """
+        return self._predictive(self._rows(X))
+
+    def _predictive(self, x: Inputs) -> Distribution:
+        return self.posterior_.predictive(self.likelihood_, x)
+
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""
+        x = self._rows(X)
+        likelihood = self.likelihood_
+        targets = self._read_targets(y, x, reset=False)
+        likelihood.check(targets)
+        filled, missing = _filled(likelihood, targets)
+        each = self._predictive(x).log_prob(filled.to(x.device, self.posterior_.dtype))
+        each = torch.where(missing.to(x.device), 0.0, each).reshape(len(targets), -1).sum(1)
+        if self.everywhere_ and isinstance(x, Rows):
+            each = each.new_zeros(len(x)).index_add(0, x.owner, each)
+        return as_array(each)
+
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Any:
+        """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions).
+
+        Where sequences or graphs have a target at each position: a list with an array (n, positions) for each.
+        """
+        if not isinstance(n, int | np.integer) or n < 1:
+            raise DataError(f"n={n!r} must be a whole number of draws, 1 or more.")
+        x = self._rows(X)
+        distribution = self._predictive(x)
+        with isolated(seed_of(self.random_state if random_state is None else random_state)):
+            return self._parted(self._decode(distribution.sample((int(n),))), x, axis=1)
+
+    @torch.inference_mode()
+    def _point(self, x: Inputs, question: Literal["mean", "probabilities"]) -> Tensor | None:
+        """The likelihood's answer where one parameter vector is all there is to ask; None where there are more."""
+        return getattr(self.likelihood_, question)(self.posterior_.eta(x)[0]) if self.posterior_.single else None
+
+    def _decode(self, y: Tensor) -> np.ndarray:
+        return as_array(y)
+
+    def _parted(self, answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
+        """Answers in the form of y."""
+        return parted(answers, x, axis) if self.everywhere_ else answers
+
+    def _rows(self, X: Any) -> Inputs:
+        """Rows to ask about, where the posterior is."""
+        if "posterior_" not in self.__dict__:
+            check_is_fitted(self)
+        x = read_inputs(self, X, reset=False)
+        if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_:
+            raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
+        as_network(self.network).check(x)
+        return x.to(self.posterior_.weights.device)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of a linear network, averaged over the posterior: (features,), or (k, features) for k numbers."""
+        return self._linear_part("weight")
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The biases of a linear network, averaged over the posterior."""
+        return self._linear_part("bias")
+
+    def _linear_part(self, name: str) -> np.ndarray:
+        parameters = self.posterior_.parameters if hasattr(self, "posterior_") else {}
+        if not parameters or not self.plan_.linear:
+            raise AttributeError(f"{type(self).__name__} has coefficients once it is fitted with a linear network.")
+        found = parameters.get(f"network.{name}")
+        weight = parameters["network.weight"]
+        value = weight.new_zeros(weight.shape[:2]) if found is None else found  # no bias: 0
+        mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
+        return as_array(mean[0] if len(mean) == 1 and not self.likelihood_.labels else mean)
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        posterior, tensors = self.posterior_.state()
+        names = getattr(self, "feature_names_in_", None)
+        learned = {
+            "n_features_in": int(self.n_features_in_),
+            "feature_names_in": None if names is None else [str(name) for name in names],
+            "positions": list(self.positions_),
+            "in_shape": list(self.in_shape_),
+            "kind": self.kind_,
+            "everywhere": self.everywhere_,
+            "target": self.target_.to_json(),
+            "plan": self.plan_.to_json(),
+            "posterior": posterior,
+        }
+        return learned, tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.n_features_in_ = int(learned["n_features_in"])
+        if learned["feature_names_in"] is not None:
+            self.feature_names_in_ = np.array(learned["feature_names_in"], dtype=object)
+        self.positions_ = tuple(learned["positions"])
+        self.in_shape_ = tuple(learned["in_shape"])
+        self.kind_, self.everywhere_ = learned.get("kind", "tensor"), learned.get("everywhere", False)
+        if self.kind_ not in KINDS or not isinstance(self.everywhere_, bool):
+            raise ModelFileError(f"The file has rows of an unknown kind: {self.kind_!r}, {self.everywhere_!r}.")
+        self.target_ = Target.from_json(learned["target"])
+        self.plan_ = Plan.from_json(learned["plan"])
+        self.likelihood_ = likelihood = self._likelihood()
+        names = getattr(self, "feature_names_in_", None)
+        width = self.in_shape_[0] if self.kind_ != "sequence" else (*self.in_shape_, 1)[1]
+        if width != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
+            raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
+        size = likelihood.size(self.target_)
+        module = self.plan_.blank(as_network(self.network), size, unit="buffers.unit" in tensors)
+        posterior = learned["posterior"]
+        self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
+
+
+def as_array(values: Tensor) -> np.ndarray:
+    """A tensor of any device as a numpy array."""
+    return values.cpu().numpy()
+
+
+def rows_of(shape: tuple[int, ...]) -> str:
+    """How an array with one entry of this shape a row is written.
+
+    >>> rows_of(()), rows_of((3, 4))
+    ('(n,)', '(n, 3, 4)')
+    """
+    return f"(n, {', '.join(map(str, shape))})" if shape else "(n,)"
+
+
+def _filled(likelihood: Likelihood, y: Tensor) -> tuple[Tensor, Tensor]:
+    """y with values inside the support where it is missing, and where that is (without the axes of one target)."""
+    missing = likelihood.missing(y)
+    if not bool(missing.any()):
+        return y, missing
+    gap = missing.reshape(*missing.shape, *(1 for _ in range(likelihood.event_dim)))
+    return torch.where(gap, likelihood.placeholder(y), y), missing
+
+
+@contextmanager
+def _in_range(inference: Inference) -> Iterator[None]:
+    """Numbers beyond what the machine can hold are an error that says what to do."""
+    try:
+        yield
+    except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
+        raise TrainingError(
+            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or too different "
+            "in size; standardise them first."
+        ) from error
+
+
+def _check_parameters(posterior: Posterior) -> None:
+    for name, value in posterior.parameters.items():
+        if not bool(torch.isfinite(value).all()):
+            raise TrainingError(
+                f"The fit ended with parameters that are not finite ({name}); standardise X and y first."
+            )
+
+
+def _check_unit(unit: Tensor | None, dtype: torch.dtype) -> None:
+    """Targets far beyond the range of the fit's numbers would end as 0 or infinity."""
+    if unit is None:
+        return
+    range_ = torch.finfo(dtype)
+    for size in (float(unit.min()), float(unit.max())):
+        if not range_.tiny < size < range_.max:
+            kind = str(dtype).removeprefix("torch.")
+            raise DataError(f"y varies by about {size:.1g}, beyond what {kind} training can hold; rescale y first.")
+
+
+def _placed(data: Dataset, dtype: torch.dtype, device: torch.device) -> Dataset:
+    """On the device of the fit; y and weights, which are small, in its dtype."""
+    weight = None if data.weight is None else data.weight.to(device, dtype)
+    x = data.x.to(device, dtype) if isinstance(data.x, Rows) else data.x.to(device)  # graphs keep what is made of them
+    return Dataset(x, data.y.to(device, dtype), weight, dtype, data.positions)

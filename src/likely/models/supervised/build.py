@@ -1,0 +1,207 @@
+"""From the specs to the module: how a network's output becomes η of every target.
+
+A network may give numbers for each position itself (a token, a pixel), or all numbers of a row at once. Which of the
+two it does is seen by asking it, with two rows of zeros.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn.parameter import UninitializedParameter
+
+from ...core.errors import DataError, SpecError
+from ...core.random import isolated
+from ...data.rows import Rows
+from ...inference.predictor import Predictor, is_linear
+from ...likelihoods import Likelihood, Target
+from ...networks import Network
+
+__all__ = ["Plan", "Sample", "baseline", "plan"]
+
+NETWORKS = {
+    "sequence": "sequences use RNN, GRU, LSTM, LRU, Transformer or DeepSets",
+    "graph": "graphs use GCN, ChebNet, GAT or MessagePassing",
+}
+"""What to say to someone whose network takes tensors only."""
+SAMPLE = 10_000
+"""Rows that the baseline looks at: it is where training starts, not what it finds."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How to build the predictor: shapes only, so that a model file can hold it."""
+
+    in_shape: tuple[int, ...]
+    out_features: int
+    positions: tuple[int, ...]
+    """Positions that are unfolded from a flat output; empty where the network gives them itself."""
+    flatten: bool
+    shared: int
+    linear: bool
+
+    def predictor(self, network: Network, offset: Tensor, unit: Tensor | None, seed: int) -> Predictor:
+        """A new predictor with parameters drawn from this seed, starting at the baseline."""
+        with isolated(seed):
+            module = _built(network, self.in_shape, self.out_features)
+        own = offset.shape[-1] - self.shared
+        shared = offset[..., own:].clone() if self.shared else None
+        offset, unit = offset[..., :own].clone(), None if unit is None else unit[..., :own].clone()
+        if self.linear and isinstance(module, nn.Linear):
+            if module.bias is not None:
+                module.bias.data = offset.reshape(-1).to(module.bias)
+            return Predictor(module, shared, None, None, self.positions, self.flatten)
+        return Predictor(module, shared, offset, unit, self.positions, self.flatten)
+
+    def blank(self, network: Network, size: int, *, unit: bool) -> Predictor:
+        """A predictor to be filled from a file: shapes without memory, so that no file can make us allocate much."""
+
+        def empty(device: str) -> Predictor:
+            with torch.device(device):
+                offset = torch.zeros(*self.positions, size)
+                return self.predictor(network, offset, offset if unit else None, 0)
+
+        try:
+            return empty("meta")
+        except (RuntimeError, NotImplementedError):  # a network whose building needs real numbers
+            return empty("cpu")
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for model files."""
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in vars(self).items()}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Plan:
+        """The inverse of `to_json`."""
+        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
+        return Plan(**values)
+
+
+class Sample(NamedTuple):
+    """Some `Rows` to ask a network about, and whether there are targets at each of their positions."""
+
+    x: Rows
+    everywhere: bool
+
+
+def plan(
+    network: Network,
+    likelihood: Likelihood,
+    target: Target,
+    in_shape: tuple[int, ...],
+    positions: tuple[int, ...],
+    sample: Sample | None = None,
+) -> Plan:
+    """Ask the network what it gives for two rows of zeros (or a sample), and fit targets of these positions to it."""
+    shared = likelihood.shared(target)
+    size = likelihood.size(target) - shared
+    flat = size * math.prod(positions)
+    attempts: list[tuple[tuple[int, ...], int, tuple[int, ...], bool]] = [(in_shape, size, (), False)]
+    if positions:
+        attempts.append((in_shape, flat, positions, False))
+    if len(in_shape) > 1 and sample is None:
+        attempts.append(((math.prod(in_shape),), flat, positions, True))
+    found: list[tuple[int, ...]] = []
+    refused: list[SpecError] = []
+    for shape, out_features, unfolded, flatten in attempts:
+        try:
+            with isolated(0):
+                module = _built(network, shape, out_features)
+                given = _output_shape(module, shape, sample)
+        except SpecError as error:
+            refused.append(error)
+            continue
+        wanted = (flat,) if unfolded or flatten else (*positions, size)
+        if given == wanted:
+            if not shared and not any(p.requires_grad for p in module.parameters()):
+                raise SpecError(f"network {type(module).__name__} has no parameters, so there is nothing to learn.")
+            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module))
+        found.append(given)
+    if not found:
+        raise refused[0]
+    raise SpecError(
+        f"network gives outputs of shape {' or '.join(map(str, dict.fromkeys(found)))} for a row of shape {in_shape}, "
+        f"where {likelihood!r} needs {(*positions, size)}, whose last axis holds the numbers of one target."
+    )
+
+
+def baseline(
+    likelihood: Likelihood, y: Tensor, weight: Tensor | None, positions: tuple[int, ...], unfolded: bool
+) -> tuple[Tensor, Tensor | None]:
+    """Offset and unit of η without x: one for all positions, or (*positions, size) where they are unfolded.
+
+    The unit is None where it is 1 throughout. A position with parameters of its own needs at least one target.
+    """
+    if unfolded and weight is not None:
+        empty = (weight.sum(0) == 0).nonzero().tolist()
+        if empty:
+            place = empty[0][0] if len(positions) == 1 else tuple(empty[0])
+            raise DataError(f"y has no target at position {place}: all are missing or without weight; leave it out.")
+    offset, unit = _baseline(likelihood, y, weight, positions, unfolded)
+    return offset, None if bool((unit == 1).all()) else unit
+
+
+def _baseline(
+    likelihood: Likelihood, y: Tensor, weight: Tensor | None, positions: tuple[int, ...], unfolded: bool
+) -> tuple[Tensor, Tensor]:
+    if weight is not None and not bool(weight.all()):
+        counted = weight.reshape(len(weight), -1).any(1)
+        y, weight = y[counted], weight[counted]
+    step = max(1, len(y) // SAMPLE)
+    targets = y[::step].double()
+    weights = torch.ones(len(targets), *positions, dtype=torch.float64) if weight is None else weight[::step].double()
+    event = targets.shape[1 + len(positions) :]
+    if not unfolded or math.prod(positions) > SAMPLE:
+        offset, unit = _of(likelihood, targets.reshape(-1, *event), weights.reshape(-1))
+        if unfolded:
+            offset, unit = offset.expand(*positions, -1), unit.expand(*positions, -1)
+        return offset, unit
+    columns = targets.reshape(len(targets), -1, *event).unbind(1)
+    pairs = [_of(likelihood, t, w) for t, w in zip(columns, weights.reshape(len(weights), -1).unbind(1), strict=True)]
+    offset, unit = (torch.stack(part).reshape(*positions, -1) for part in zip(*pairs, strict=True))
+    return offset, unit
+
+
+def _of(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    counted = weight > 0
+    if not bool(counted.any()):  # none among the rows looked at: start where all-equal placeholders would
+        counted, weight = torch.ones_like(counted), torch.ones_like(weight)
+    return likelihood.baseline(y[counted], weight[counted])
+
+
+def _built(network: Network, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    module = network.build(in_shape, out_features)
+    if any(isinstance(p, UninitializedParameter) for p in module.parameters()):
+        _output_shape(module, in_shape)
+    return module
+
+
+@torch.no_grad()
+def _output_shape(module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None = None) -> tuple[int, ...]:
+    training, like = module.training, next(module.parameters(), torch.empty(0))
+    module.eval()
+    x: Any = torch.zeros(2, *in_shape, dtype=like.dtype, device=like.device) if sample is None else sample.x
+    try:
+        out = module(x if sample is None else x.to(like.dtype).to(like.device))
+    except (RuntimeError, ValueError, IndexError, TypeError, AssertionError, AttributeError) as error:
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        name = type(module).__name__
+        if sample is not None:
+            plain = isinstance(error, TypeError | AttributeError) and "Tensor" in reason
+            reason = f"it takes rows of one shape; for {NETWORKS[sample.x.kind]}" if plain else reason
+            raise SpecError(f"network {name} cannot take {sample.x.kind}s as rows: {reason}.") from error
+        raise SpecError(f"network {name} cannot take rows of shape {in_shape}: {reason}") from error
+    finally:
+        module.train(training)
+    count = len(x.features) if sample is not None and sample.everywhere else len(x)
+    if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != count:
+        found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        each, what = ("position", "positions") if sample is not None and sample.everywhere else ("row", "rows")
+        raise SpecError(
+            f"network must give a tensor with one entry for each {each}; for {count} {what} it gave {found}."
+        )
+    return tuple(out.shape[1:])

@@ -1,0 +1,161 @@
+"""Classifier: targets are labels; the answer is the most probable class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import ClassifierMixin
+from torch import Tensor
+from torch.nn.functional import logsigmoid
+
+from ...core.errors import DataError, SpecError
+from ...core.spec import as_spec
+from ...data.rows import Inputs
+from ...likelihoods import Bernoulli, Categorical, Likelihood, Target
+from ...likelihoods.base import of_classes
+from ...networks import Linear
+from ...priors import Flat
+from ..labels import (
+    as_column,
+    encode_labels,
+    read_labels,
+    restore_classes,
+    shown,
+    state_of_classes,
+)
+from .base import Supervised, as_array, rows_of
+
+__all__ = ["Classifier"]
+
+
+class Classifier(ClassifierMixin, Supervised):
+    """p(y | x) for labels y: likelihood × network × prior × inference.
+
+    The defaults are logistic regression (softmax regression for more than two classes). y is (n,) or (n, *positions):
+    a label for each row, token or pixel. A missing label is NaN, None, or `missing_label` where the other labels are at
+    least two whole numbers from 0 (so {−1, 1} are two classes).
+
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "b", "a", "b", "b"]
+    >>> model = Classifier().fit(X, y)
+    >>> model.predict([[0.0], [5.0]])
+    array(['a', 'b'], dtype='<U1')
+    >>> model.predict_proba([[2.5]]).round(3)
+    array([[0.5, 0.5]])
+    """
+
+    def __init__(
+        self,
+        likelihood: Any = "auto",
+        network: Any = Linear(),  # noqa: B008 (a frozen value)
+        prior: Any = Flat(),  # noqa: B008
+        inference: Any = "auto",
+        random_state: Any = None,
+        device: Any = "auto",
+        verbose: bool = False,
+        missing_label: int | None = -1,
+    ) -> None:
+        self.likelihood = likelihood
+        self.network = network
+        self.prior = prior
+        self.inference = inference
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+        self.missing_label = missing_label
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each row (and position); where those differ in number, a list of arrays."""
+        x = self._rows(X)
+        return self._parted(self._most_probable(x), x)
+
+    def _most_probable(self, x: Inputs) -> np.ndarray:
+        return self.classes_[self._probabilities(x).argmax(-1)]
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class: (n, *positions, classes), in the order of `classes_`."""
+        x = self._rows(X)
+        return self._parted(self._probabilities(x), x)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
+        x = self._rows(X)
+        distribution: Any = self._predictive(x)
+        logits = distribution.logits
+        if isinstance(distribution, torch.distributions.Bernoulli):
+            logits = torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
+        return self._parted(as_array(logits), x)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
+        x = self._rows(X)
+        predicted = self._most_probable(x)
+        labels, missing = self._labels(*self._entries(y, x, reset=False), reset=False)
+        weight = self._weights(sample_weight, x)
+        counts = np.ones(len(labels)) if weight is None else weight.numpy()
+        share = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing
+        if not share.any():
+            raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
+        return float(np.average(predicted == labels, weights=share))
+
+    def _probabilities(self, x: Inputs) -> np.ndarray:
+        probabilities = self._point(x, "probabilities")
+        return as_array(of_classes(self._predictive(x)) if probabilities is None else probabilities)
+
+    def _likelihood(self) -> Likelihood:
+        if isinstance(self.likelihood, str) and self.likelihood == "auto":
+            return Bernoulli() if len(self.classes_) == 2 else Categorical(len(self.classes_))
+        likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
+        if not likelihood.labels:
+            raise SpecError(f"likelihood={likelihood!r} describes numbers, not classes; use Regressor.")
+        if likelihood.get_params(deep=False).get("classes", 0) is None:
+            return likelihood.replace(classes=len(self.classes_))
+        return likelihood
+
+    def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
+        return Target(classes=len(self.classes_))
+
+    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
+        labels, missing = self._labels(y, rows, reset=reset)
+        if reset:
+            self.classes_ = np.unique(labels[~missing])
+            if len(self.classes_) < 2:
+                found = f"only one class ({shown(self.classes_)})" if len(self.classes_) else "no label at all"
+                raise DataError(f"y has {found}; a classifier needs at least two classes.")
+            self._check_classes(self._likelihood())
+        return torch.from_numpy(encode_labels(labels, missing, self.classes_))
+
+    def _labels(self, y: Any, rows: int, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        if self.missing_label is not None and not isinstance(self.missing_label, int | np.integer):
+            raise SpecError(f"missing_label={self.missing_label!r} must be a whole number, such as −1, or None.")
+        classes = None if reset else self.classes_
+        name = type(self).__name__
+        found = read_labels(y, name, rows=rows, missing_label=self.missing_label, classes=classes)
+        labels, missing = as_column(*found) if reset or self.positions_ == () else found
+        if not reset and labels.shape[1:] != self.positions_:
+            raise DataError(f"y has shape {labels.shape}; the model was fitted on labels {rows_of(self.positions_)}.")
+        return labels, missing
+
+    def _check_classes(self, likelihood: Likelihood) -> None:
+        """A likelihood may know how many classes it describes."""
+        count = len(self.classes_)
+        known = likelihood.known_target()
+        fits = bool(likelihood.support.check(torch.arange(count)).all())
+        if not fits or (known is not None and known.classes not in (None, count)):
+            raise DataError(
+                f"y has {count} classes ({shown(self.classes_)}), which likelihood={likelihood!r} does not describe; "
+                'likelihood="auto" takes as many as there are.'
+            )
+
+    def _decode(self, y: Tensor) -> np.ndarray:
+        return self.classes_[as_array(y.long())]
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, tensors = super()._state()
+        return learned | state_of_classes(self.classes_), tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.classes_ = restore_classes(learned)
+        super()._restore(learned, tensors)

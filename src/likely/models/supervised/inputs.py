@@ -1,0 +1,128 @@
+"""What X may be: rows of a tensor, sequences or sets of any lengths, one graph or many. And y at their positions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.errors import DataError
+from ...core.validation import as_rows
+from ...data.graph import Graph, Graphs
+from ...data.rows import Inputs, Ragged, Rows
+
+__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "parted", "read_inputs"]
+
+KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
+
+
+def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
+    """X as a tensor (n, …), or as `Rows`. Later X must be of the kind that the model was fitted on."""
+    found = _as_kind(X)
+    known = None if reset else model.kind_
+    if found is None and known in (None, "tensor"):
+        return as_rows(model, X, reset=reset)
+    if found is None:
+        found = _one_length(X) if known == "sequence" else None
+    kind = "tensor" if found is None else kind_of(found)
+    if known not in (None, kind):
+        raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.")
+    assert found is not None
+    width = 1 if found.features.ndim == 1 else found.features.shape[1]
+    if reset:
+        model.n_features_in_ = width
+        vars(model).pop("feature_names_in_", None)
+    elif found.shape[1:] != tuple(model.in_shape_[1:]) or (kind == "graph" and found.shape != tuple(model.in_shape_)):
+        own = "node (and edge)" if kind == "graph" else "step"
+        fitted = model.in_shape_ if kind == "graph" else model.in_shape_[1:]
+        now = found.shape if kind == "graph" else found.shape[1:]
+        raise DataError(f"X has features of shape {tuple(now)} at each {own}; the model was fitted on {tuple(fitted)}.")
+    return found
+
+
+def kind_of(x: Inputs) -> str:
+    """ "tensor", "sequence" or "graph"."""
+    return x.kind if isinstance(x, Rows) else "tensor"
+
+
+def joined(y: Any, x: Rows) -> Any | None:
+    """y of every position, one row after the other, if y has entries for them; None if it has one for each row."""
+    lengths = x.lengths.tolist()
+    if x.lone and not _listed(y, 1):
+        return y
+    if not isinstance(y, list | tuple) and not (isinstance(y, np.ndarray) and y.dtype == object):
+        return None
+    if len(y) != len(lengths) or not all(_listed(each, None) for each in y):
+        return None
+    for i, (each, wanted) in enumerate(zip(y, lengths, strict=True)):
+        if len(each) != wanted:
+            if len({len(own) for own in y}) == 1:  # the same for all: several outputs of each row
+                return None
+            place = "nodes" if x.kind == "graph" else "steps"
+            raise DataError(f"y[{i}] has {len(each)} entries, but {x.kind} {i} has {wanted} {place}.")
+    return np.concatenate([np.asarray(each) for each in y])
+
+
+def parted(answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
+    """Answers for all positions as a list with one array for each row; for one graph alone, as they are."""
+    if not isinstance(x, Rows) or x.lone:
+        return answers
+    return np.split(answers, x.offsets[1:-1].tolist(), axis)
+
+
+def flat_weights(sample_weight: Any, x: Rows) -> Any:
+    """The weight of each row at each of its positions; one graph may have a weight for each node."""
+    given = np.asarray(sample_weight)
+    if x.lone and given.shape == (len(x.features),):
+        return given
+    if given.shape != (len(x),):
+        raise DataError(
+            f"sample_weight has shape {given.shape}; it must have one number for each {x.kind}: ({len(x)},)."
+        )
+    return np.repeat(given, x.lengths.numpy())
+
+
+def _as_kind(X: Any) -> Rows | None:
+    """Graphs or sequences, if that is what X is."""
+    if isinstance(X, Rows):
+        return X
+    if isinstance(X, Graph):
+        return Graphs.of([X], lone=True)
+    if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
+        X = list(X)
+    if not isinstance(X, list | tuple):
+        return None
+    if len(X) and any(isinstance(each, Graph) for each in X):
+        strange = next((i for i, each in enumerate(X) if not isinstance(each, Graph)), None)
+        if strange is not None:
+            raise DataError(
+                f"X[{strange}] is a {type(X[strange]).__name__}, and others are graphs; all must be graphs."
+            )
+        return Graphs.of(X)
+    return Ragged.of(X) if _uneven(X) else None
+
+
+def _uneven(X: Sequence[Any]) -> bool:
+    """Whether these are arrays whose first axes differ, or some of which are empty."""
+    if not all(_listed(each, None) for each in X):
+        return False
+    lengths = {len(each) for each in X}
+    return len(lengths) > 1 or (lengths == {0} and any(getattr(each, "ndim", 0) for each in X))
+
+
+def _listed(value: Any, length: int | None) -> bool:
+    """Whether this is a list or an array with entries (of this number)."""
+    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or getattr(value, "ndim", 1) == 0:
+        return False
+    return length is None or len(value) == length
+
+
+def _one_length(X: Any) -> Ragged | None:
+    """A dense array of sequences as such, for a model of sequences of any length."""
+    dense = X.detach() if isinstance(X, Tensor) else torch.from_numpy(np.array(X))
+    if dense.ndim < 2:
+        return None
+    return Ragged.of(list(dense))

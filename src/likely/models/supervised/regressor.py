@@ -1,0 +1,125 @@
+"""Regressor: targets are numbers; the answer is the mean of the predictive distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.base import RegressorMixin
+from torch import Tensor
+
+from ...core.errors import DataError, SpecError
+from ...core.spec import as_spec
+from ...data.rows import Inputs
+from ...likelihoods import Likelihood, Normal
+from ...networks import Linear
+from ...priors import Flat
+from ...probability.joint import point
+from ...probability.quantiles import quantile
+from ..labels import as_entries
+from .base import Supervised, as_array, rows_of
+
+__all__ = ["Regressor"]
+
+
+class Regressor(RegressorMixin, Supervised):
+    """p(y | x) for numbers y: likelihood × network × prior × inference.
+
+    The defaults are least squares in closed form. y is (n,) or (n, *positions): several outputs, or a number for each
+    token or pixel. NaN in y is a missing target.
+
+    >>> from likely.likelihoods import Poisson
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0]
+    >>> Regressor().fit(X, y).predict([[4.0]]).round(6)
+    array([9.])
+    >>> Regressor(likelihood=Poisson()).fit(X, [1, 2, 4, 8]).predict([[4.0]]).round(2)
+    array([16.])
+    """
+
+    def __init__(
+        self,
+        likelihood: Any = Normal(),  # noqa: B008 (a frozen value)
+        network: Any = Linear(),  # noqa: B008
+        prior: Any = Flat(),  # noqa: B008
+        inference: Any = "auto",
+        random_state: Any = None,
+        device: Any = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.likelihood = likelihood
+        self.network = network
+        self.prior = prior
+        self.inference = inference
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def predict(self, X: Any) -> Any:
+        """The mean of p(y | x, data), shaped like y; where rows differ in their positions, a list of arrays."""
+        x = self._rows(X)
+        return self._parted(self._mean(x), x)
+
+    def _mean(self, x: Inputs) -> np.ndarray:
+        mean = self._point(x, "mean")
+        return as_array((point(self._predictive(x)) if mean is None else mean).double())
+
+    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
+        """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
+        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+            raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+        x = self._rows(X)
+        distribution, tail = self._predictive(x), (1 - level) / 2
+        lower, upper = (self._parted(as_array(quantile(distribution, share)), x) for share in (tail, 1 - tail))
+        return lower, upper
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""
+        from sklearn.metrics import r2_score  # slow to import, and not needed to fit or to predict
+
+        x = self._rows(X)
+        predicted = self._mean(x)
+        targets = self._read_targets(y, x, reset=False).numpy().reshape(len(predicted), -1)
+        predicted = predicted.reshape(targets.shape)
+        weight = self._weights(sample_weight, x)
+        counts = np.ones(len(predicted)) if weight is None else weight.numpy()
+        if not np.isnan(targets).any():
+            return float(r2_score(targets, predicted, sample_weight=counts))
+        found = []
+        for target, mean in zip(targets.T, predicted.T, strict=True):
+            seen = ~np.isnan(target) & (counts > 0)
+            if seen.any():
+                found.append(r2_score(target[seen], mean[seen], sample_weight=counts[seen]))
+        if not found:
+            raise DataError("y has no target to score: every one is missing, or has no sample_weight.")
+        return float(np.mean(found))
+
+    def _likelihood(self) -> Likelihood:
+        likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
+        if not likelihood.numeric:
+            raise SpecError(f"likelihood={likelihood!r} describes classes, not numbers; use Classifier.")
+        return likelihood
+
+    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
+        if y is None:
+            raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
+        if isinstance(y, Tensor):
+            y = y.detach().cpu().numpy()
+        if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
+            raise DataError("y has dates; give numbers instead, such as days since a first date.")
+        array = as_entries(y, dtype=np.float64)
+        if array.ndim == 0 or len(array) != rows:
+            found = f"{len(array)} rows" if array.ndim else "a single value"
+            raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+        likelihood = self._likelihood()
+        if array.ndim < 1 + likelihood.event_dim:
+            raise DataError(f"y has shape {array.shape}; {likelihood!r} needs a vector for each row: (n, d).")
+        if not reset and array.shape[1:] != (*self.positions_, *self.target_.shape):
+            fitted = rows_of((*self.positions_, *self.target_.shape))
+            raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
+        return torch.from_numpy(np.array(array, order="C"))  # a copy: reversed or read-only memory suits torch badly
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

@@ -1,0 +1,1 @@
+"""Estimators that take data frames: their columns encoded, any model inside."""

@@ -1,0 +1,237 @@
+"""FrameModel: a model of the rows of a table themselves; no column is a target.
+
+p(row) = model( columns of the row ),   rows of one sequence in the order of the table
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from ...core.errors import DataError, ModelFileError, SpecError
+from ...core.estimator import Estimator
+from ...data.columns import as_numbers, as_text, kind_of
+from ...data.frame import as_frame, column_of, some
+from ...likelihoods import Bernoulli, Categorical, Likelihood
+
+__all__ = ["FrameModel"]
+
+
+@dataclass(frozen=True)
+class Coded:
+    """How one column becomes a number and back: as it is, or as the position of its text among the levels."""
+
+    name: str
+    kind: Literal["number", "boolean", "category"]
+    levels: tuple[str, ...] = ()
+
+    def encode(self, series: nw.Series[Any]) -> np.ndarray:
+        """Numbers; NaN where the table has a gap."""
+        if self.kind != "category":
+            found = kind_of(series)
+            if found not in ("number", "boolean", "empty"):
+                raise DataError(f"Column {self.name!r} holds {found} values; training had numbers there.")
+            return as_numbers(series) if found != "empty" else np.full(len(series), np.nan)
+        place = {level: float(code) for code, level in enumerate(self.levels)}
+        codes = np.array([np.nan if text is None else place.get(text, -1.0) for text in as_text(series)])
+        if (codes == -1).any():
+            row = int(np.argmax(codes == -1))
+            raise DataError(
+                f"Column {self.name!r} has {as_text(series)[row]!r} at row {row}, which training did not show; "
+                f"known: {some(map(repr, self.levels))}."
+            )
+        return codes
+
+    def decode(self, values: np.ndarray) -> pl.Series:
+        """The column of a table that these numbers stand for."""
+        if self.kind == "category":
+            return pl.Series(self.name, [None if np.isnan(v) else self.levels[int(v)] for v in values], dtype=pl.String)
+        whole = bool(np.isfinite(values).all()) and bool((values == np.round(values)).all())
+        if self.kind == "boolean" and whole and set(values) <= {0.0, 1.0}:
+            return pl.Series(self.name, values.astype(bool))
+        return pl.Series(self.name, values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values)
+
+
+class FrameModel(Estimator):
+    """A `Mixture`, `HiddenMarkov`, `KMeans`, `PCA`, … on the rows of a table.
+
+    Numbers are taken as they are, text as codes 0, 1, … in the order of the alphabet: where the model has one
+    likelihood for all columns, text gets `Categorical()` and booleans get `Bernoulli()` instead. Gaps are missing
+    values. `sequence` names the column that says to which sequence a row belongs; without it, all rows are one.
+
+    >>> from likely import Mixture
+    >>> from likely.likelihoods import Normal
+    >>> rows = {"size": [1.0, 1.2, 9.0, 9.3], "colour": ["red", "red", "blue", "blue"]}
+    >>> model = FrameModel(Mixture(Normal(), n_components=2, random_state=0)).fit(rows)
+    >>> first, second, third, fourth = model.predict(rows)
+    >>> bool(first == second != third == fourth)
+    True
+    """
+
+    def __init__(self, model: Any, columns: Sequence[str] | None = None, sequence: str | None = None) -> None:
+        self.model = model
+        self.columns = columns
+        self.sequence = sequence
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, frame: Any, y: Any = None) -> Self:
+        """Learn how columns are coded, and the model of the rows."""
+        if not hasattr(self.model, "fit") or isinstance(self.model, type):
+            raise SpecError(f"FrameModel(model={self.model!r}): model must be a model such as Mixture(Normal(), 3).")
+        rows = as_frame(frame)
+        if isinstance(self.columns, str):
+            raise SpecError(f"FrameModel(columns={self.columns!r}): columns must be a list of column names.")
+        names = list(self.columns) if self.columns is not None else [n for n in rows.columns if n != self.sequence]
+        if not names or not len(rows):
+            raise DataError("The table has no rows or no column to learn from besides those left out.")
+        self.coded_ = [_learn(column_of(rows, name)) for name in names]
+        self._name()
+        self.model_ = self._suited()
+        self.model_.fit(self._rows(rows))
+        return self
+
+    def _suited(self) -> Any:
+        """The model, with likelihoods of labels for text and booleans where it has one likelihood for all columns."""
+        model = clone(self.model)
+        text = [column.kind == "category" for column in self.coded_]
+        given = getattr(model, "likelihood", None)
+        if isinstance(given, Likelihood) and not given.event_dim and not given.labels:
+            own = {"category": lambda c: Categorical(len(c.levels)), "boolean": lambda c: Bernoulli()}
+            each = [own.get(column.kind, lambda c: given)(column) for column in self.coded_]
+            return model if set(each) == {given} else model.set_params(likelihood=each)
+        if any(text) and given is None:
+            name = self.coded_[text.index(True)].name
+            raise DataError(
+                f"Column {name!r} is text, and {type(model).__name__} takes numbers; leave it out "
+                "(FrameModel(columns=…), or --ignore on the command line)."
+            )
+        return model
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def predict(self, frame: Any) -> np.ndarray:
+        """What the model says of each row: its component, cluster or state, in the order of the table."""
+        return self._in_order(frame, self.model_.predict)
+
+    def predict_proba(self, frame: Any) -> np.ndarray:
+        """The probability of each component or state, (n, k)."""
+        return self._in_order(frame, self.model_.predict_proba)
+
+    def transform(self, frame: Any) -> np.ndarray:
+        """The latent code of each row."""
+        return self._in_order(frame, self.model_.transform)
+
+    def decode(self, frame: Any, method: str = "viterbi") -> np.ndarray:
+        """The hidden state of each row, in the order of the table."""
+        if not hasattr(self.model, "decode"):
+            raise DataError(f"{type(self.model).__name__} has no hidden states to decode; HiddenMarkov has.")
+        return self._in_order(frame, lambda rows: self.model_.decode(rows, method=method))
+
+    def log_prob(self, frame: Any) -> np.ndarray:
+        """log p of each row, or of each sequence."""
+        check_is_fitted(self, "model_")
+        return np.atleast_1d(self.model_.log_prob(self._rows(as_frame(frame))))
+
+    def score(self, frame: Any, y: Any = None) -> float:
+        """The model's own score of the rows."""
+        check_is_fitted(self, "model_")
+        return float(self.model_.score(self._rows(as_frame(frame))))
+
+    def sample(self, n: int = 1, random_state: Any = None) -> pl.DataFrame:
+        """n new rows as a table, and which component or state each came from."""
+        check_is_fitted(self, "model_")
+        if not hasattr(self.model_, "sample"):
+            raise DataError(f"{type(self.model_).__name__} cannot make new rows.")
+        drawn = self.model_.sample(n, random_state=random_state)
+        rows, hidden = drawn if isinstance(drawn, tuple) else (drawn, None)
+        values = np.asarray(rows).reshape(n, len(self.coded_))
+        table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
+        if hidden is None or np.ndim(hidden) != 1:
+            return table
+        return table.with_columns(pl.Series(self.hidden_name, np.asarray(hidden)))
+
+    @property
+    def hidden_name(self) -> str:
+        """The column that says what is hidden: the state of a sequence, the component of a mixture."""
+        name = "state" if self._sequential else "component"
+        return name if name not in {column.name for column in self.coded_} else f"hidden_{name}"
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+    @property
+    def _sequential(self) -> bool:
+        return any(hasattr(self.model, verb) for verb in ("decode", "smooth"))
+
+    def _rows(self, rows: nw.DataFrame[Any]) -> Any:
+        columns = [column.encode(column_of(rows, column.name, "The table")) for column in self.coded_]
+        values = np.column_stack(columns)
+        if not self._sequential:
+            return values
+        return [values[index] for index in self._order(rows)]
+
+    def _order(self, rows: nw.DataFrame[Any]) -> list[np.ndarray]:
+        """The row numbers of each sequence, in the order in which they first appear."""
+        if self.sequence is None:
+            return [np.arange(len(rows))]
+        names = as_text(column_of(rows, self.sequence, "The table")).to_list()
+        if None in names:
+            raise DataError(
+                f"Column {self.sequence!r} names the sequence of each row; row {names.index(None)} has none."
+            )
+        found: dict[str, list[int]] = {}
+        for row, name in enumerate(names):
+            found.setdefault(name, []).append(row)
+        return [np.array(index) for index in found.values()]
+
+    def _in_order(self, frame: Any, ask: Any) -> np.ndarray:
+        """Answers for each row of the table, also where the model answers sequence by sequence."""
+        check_is_fitted(self, "model_")
+        rows = as_frame(frame)
+        answer = ask(self._rows(rows))
+        if not self._sequential:
+            return np.asarray(answer)
+        pieces = [np.asarray(piece) for piece in answer]
+        out = np.empty((len(rows), *pieces[0].shape[1:]), dtype=pieces[0].dtype)
+        for index, piece in zip(self._order(rows), pieces, strict=True):
+            out[index] = piece
+        return out
+
+    # --- scikit-learn and files ---------------------------------------------------------------------------------
+    def _name(self) -> None:
+        self.n_features_in_ = len(self.coded_)
+        self.feature_names_in_ = np.asarray([column.name for column in self.coded_], dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "model_" in self.__dict__
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        model, tensors = self.model_._state()
+        return {"coded": [{**asdict(c), "levels": list(c.levels)} for c in self.coded_], "model": model}, tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        for each in learned["coded"]:
+            if each["kind"] not in ("number", "boolean", "category"):
+                raise ModelFileError(f"The file has a column of an unknown kind {each['kind']!r}.")
+        self.coded_ = [Coded(each["name"], each["kind"], tuple(each["levels"])) for each in learned["coded"]]
+        self._name()
+        self.model_ = self._suited()
+        self.model_._restore(learned["model"], tensors)
+
+
+def _learn(series: nw.Series[Any]) -> Coded:
+    kind = kind_of(series)
+    if kind == "empty":
+        raise DataError(f"Column {series.name!r} has no value in any row; leave it out.")
+    if kind in ("date", "duration"):
+        raise DataError(
+            f"Column {series.name!r} holds {kind}s, which are no numbers; leave it out (--ignore), or convert it."
+        )
+    if kind == "category":
+        return Coded(str(series.name), "category", tuple(sorted(set(as_text(series).drop_nulls().to_list()))))
+    return Coded(str(series.name), "boolean" if kind == "boolean" else "number")

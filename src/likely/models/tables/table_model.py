@@ -1,0 +1,186 @@
+"""TableModel: a model whose X is a table. It holds the encoding of the columns and the model of the target.
+
+p(target | row) = model( table(row) )
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Self
+
+import narwhals as nw
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.utils import Tags, get_tags
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+from torch.distributions import Distribution
+
+from ...core.errors import DataError, SpecError
+from ...core.estimator import Estimator
+from ...data.frame import as_frame, column_of
+from ...data.table import Table
+from ...data.target import is_missing, labels_of, numbers_of, weights_of
+
+__all__ = ["TableModel"]
+
+
+class TableModel(Estimator):
+    """A `Regressor`, `Classifier` or other model with `fit(X, y)`, on the rows of a table.
+
+    Training rows hold the target in a column of their own; rows without a target do not count. Rows to predict need no
+    target column. Where scikit-learn's tools hand over the target apart from the rows, `y` takes its place.
+
+    >>> from likely import Regressor
+    >>> rows = {"area": [40, 60, 80, 90], "city": ["Oslo", "Voss", "Oslo", "Voss"], "price": [4.0, 3.0, 8.0, 6.0]}
+    >>> model = TableModel(Regressor(), target="price").fit(rows)
+    >>> model.predict({"area": [40, 60], "city": ["Oslo", "Voss"]}).round(2)
+    array([4., 3.])
+    """
+
+    def __init__(self, model: Any, target: str, table: Table | None = None) -> None:
+        self.model = model
+        self.target = target
+        self.table = table
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, frame: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the encoding and the model. `sample_weight` is an array, or the name of a column (then no feature)."""
+        self._check_arguments()
+        rows = as_frame(frame)
+        target = self._target_series(rows, y)
+        keep = ~is_missing(target)
+        if keep.sum() < 2:
+            found = f"{keep.sum()} of {len(keep)} rows" if len(keep) else "no row"
+            raise DataError(f"Target column {self.target!r} has a value in {found}; at least 2 are needed.")
+        weight = weights_of(rows, sample_weight)
+        apart = [self.target, *([sample_weight] if isinstance(sample_weight, str) else [])]
+        features = rows.drop([name for name in apart if name in rows.columns])
+        if not features.columns:
+            raise DataError(
+                f"The table has no column besides the target {self.target!r}; there is nothing to learn from."
+            )
+        self.table_ = clone(self.table) if self.table is not None else Table()
+        X = self.table_.fit_transform(features if keep.all() else features.filter(keep.tolist()))
+        self.model_ = clone(self.model)
+        arguments = {} if weight is None else {"sample_weight": weight[keep]}
+        with self._naming(keep):
+            self.model_.fit(X, self._values(target, keep), **arguments)
+        self._mirror()
+        return self
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def predict(self, frame: Any) -> np.ndarray:
+        """What the model answers for each row: the mean, or the most probable class."""
+        return self.model_.predict(self._rows(frame))
+
+    def predict_dist(self, frame: Any) -> Distribution:
+        """p(target | row, data) of each row."""
+        return self.model_.predict_dist(self._rows(frame))
+
+    def predict_interval(self, frame: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """The central interval that holds the target with probability `level`: (lower, upper)."""
+        return self.model_.predict_interval(self._rows(frame), level)
+
+    def predict_proba(self, frame: Any) -> np.ndarray:
+        """The probability of each class, in the order of `classes_`."""
+        if not hasattr(self.model, "predict_proba"):
+            raise SpecError(f"{type(self.model).__name__} has no classes, so no predict_proba; use predict_dist.")
+        return self.model_.predict_proba(self._rows(frame))
+
+    def log_prob(self, frame: Any, y: Any = None) -> np.ndarray:
+        """log p(target | row, data) of each row; a missing target counts 0."""
+        X, values, keep = self._questions(frame, y)
+        out = np.zeros(len(keep))
+        with self._naming(keep):
+            out[keep] = self.model_.log_prob(X, values)
+        return out
+
+    def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The model's score (R², or accuracy) over the rows that have a target."""
+        X, values, keep = self._questions(frame, y)
+        weight = weights_of(as_frame(frame), sample_weight)
+        with self._naming(keep):
+            return float(self.model_.score(X, values, None if weight is None else weight[keep]))
+
+    def targets(self, frame: Any) -> np.ndarray:
+        """The target column as the model takes it: numbers (missing ones are NaN) or labels (missing ones are None)."""
+        target = self._target_series(as_frame(frame), None)
+        keep = ~is_missing(target)
+        values = self._values(target, keep)
+        if keep.all():
+            return values
+        out = np.full(len(keep), None if is_classifier(self.model) else np.nan)
+        out[keep] = values
+        return out
+
+    # --- the target ---------------------------------------------------------------------------------------------
+    def _check_arguments(self) -> None:
+        if not hasattr(self.model, "fit") or isinstance(self.model, type):
+            raise SpecError(f"TableModel(model={self.model!r}): model must be a model such as Regressor().")
+        if not isinstance(self.target, str):
+            raise SpecError(f"TableModel(target={self.target!r}): target must be the name of a column.")
+        if self.table is not None and not isinstance(self.table, Table):
+            raise SpecError(f"TableModel(table={self.table!r}): table must be a Table() or None.")
+
+    def _target_series(self, rows: nw.DataFrame[Any], y: Any) -> nw.Series[Any]:
+        if y is None:
+            return column_of(rows, self.target)
+        given = column_of(as_frame({self.target: y}), self.target)
+        if len(given) != len(rows):
+            raise DataError(f"y has {len(given)} values and the table has {len(rows)} rows; they must agree.")
+        return given
+
+    def _values(self, target: nw.Series[Any], keep: np.ndarray) -> np.ndarray:
+        return labels_of(target, keep) if is_classifier(self.model) else numbers_of(target, keep)
+
+    def _questions(self, frame: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        check_is_fitted(self, "table_")
+        rows = as_frame(frame)
+        target = self._target_series(rows, y)
+        keep = ~is_missing(target)
+        if not keep.any():
+            raise DataError(f"Target column {self.target!r} has no value in any of the {len(keep)} rows.")
+        return self._rows(rows)[keep], self._values(target, keep), keep
+
+    def _rows(self, frame: Any) -> np.ndarray:
+        check_is_fitted(self, "table_")
+        return self.table_.transform(frame)
+
+    @contextmanager
+    def _naming(self, keep: np.ndarray) -> Iterator[None]:
+        """Errors of the model speak of y and of the rows it got; a person knows the column and the table's rows."""
+        try:
+            yield
+        except DataError as error:
+            rows = np.flatnonzero(keep)
+            message = re.sub(r"^y\b", f"Target column {self.target!r}", str(error))
+            message = re.sub(r"\brow (\d+)", lambda found: f"row {rows[int(found[1])]}", message)
+            raise DataError(message) from error
+
+    # --- scikit-learn and files ---------------------------------------------------------------------------------
+    def _mirror(self) -> None:
+        self.n_features_in_ = self.table_.n_features_in_
+        self.feature_names_in_ = self.table_.feature_names_in_
+        if hasattr(self.model_, "classes_"):
+            self.classes_ = self.model_.classes_
+
+    def __sklearn_tags__(self) -> Tags:
+        tags, inner = super().__sklearn_tags__(), get_tags(self.model)
+        tags.estimator_type = inner.estimator_type
+        tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
+        return tags
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        table, _ = self.table_._state()
+        model, tensors = self.model_._state()
+        return {"table": table, "model": model}, tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.table_ = clone(self.table) if self.table is not None else Table()
+        self.table_._restore(learned["table"], {})
+        self.model_ = clone(self.model)
+        self.model_._restore(learned["model"], tensors)
+        self._mirror()

@@ -1,0 +1,185 @@
+"""Variational Bayes for topics: q(θ_d) = Dirichlet(γ_d), q(φ_k) = Dirichlet(λ_k), by coordinate ascent of the bound.
+
+    λ_kv = β + Σ_d n_dv r_dvk,   r_dvk ∝ exp(E[log θ_dk] + E[log φ_kv])          (all documents at once)
+    λ ← (1 − ρ_t) λ + ρ_t (β + D/|B| Σ_{d∈B} n_dv r_dvk),   ρ_t = (offset + t)^−decay      (batches B of D documents)
+
+Of several processes each infers its share of the documents; the sums over documents are added up.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from ...core import distributed
+from ...core.progress import progress
+from .corpus import Corpus
+from .lanes import padded
+from .prior import prior_of_log_theta
+from .problem import TopicPosterior, TopicProblem
+from .variational import (
+    document_statistics,
+    expected_weights,
+    infer_documents,
+    sum_log_theta,
+    topic_bound,
+)
+
+__all__ = ["Documents", "Topics", "ascend", "ascend_in_batches", "infer", "start", "step"]
+
+INNER_TOL = 1e-3
+"""Mean change of γ below which a document is left for this round: other documents will move the topics more."""
+
+
+class Topics:
+    """The state of the ascent: λ by word (V, K padded), α, and the steps taken in batches."""
+
+    def __init__(self, components: np.ndarray, document_prior: np.ndarray, topic_prior: float, steps: int = 0) -> None:
+        self.size = components.shape[0]
+        self.components = padded(np.ascontiguousarray(components.T), 1.0)
+        self.weights = np.empty_like(self.components)
+        self.document_prior = document_prior
+        self.topic_prior = topic_prior
+        self.steps = steps
+
+    def expect(self) -> None:
+        """Set the weights to exp E[log φ]."""
+        expected_weights(self.components, self.weights, self.size)
+
+    def found(self, trace: list[float], converged: bool, iterations: int) -> TopicPosterior:
+        """What was learned."""
+        components = np.ascontiguousarray(self.components[:, : self.size].T)
+        return TopicPosterior(components, self.document_prior, trace, converged, iterations)
+
+
+def start(topics: int, words: int, random: np.random.Generator) -> np.ndarray:
+    """Components (K, V) that are all alike but for a little noise."""
+    return random.gamma(100.0, 0.01, (topics, words))
+
+
+class Documents:
+    """Some documents and what is believed of them; `fresh` beliefs are the same for every topic."""
+
+    def __init__(self, corpus: Corpus, topics: Topics, gamma: np.ndarray | None = None) -> None:
+        self.corpus, self.topics = corpus, topics
+        fresh = np.ones((corpus.documents, topics.components.shape[1]))
+        self.gamma = fresh if gamma is None else gamma
+        self.ratios = np.empty(len(corpus.words))
+        self.bounds = np.empty(corpus.documents)
+
+    def infer(self, passes: int, tol: float) -> float:
+        """Improve γ given the topics; the bound, over the documents of all processes."""
+        prior = padded(self.topics.document_prior, 1.0)
+        arrays = (self.corpus.starts, self.corpus.words, self.corpus.counts, self.topics.weights, prior)
+        infer_documents(*arrays, self.gamma, self.ratios, self.bounds, self.topics.size, passes, tol)
+        total = torch.tensor(self.bounds.sum(), dtype=torch.float64)
+        distributed.sum_(total)
+        return float(total)
+
+    def expected_counts(self) -> np.ndarray:
+        """E[n_vk] (V, K padded) over the documents of all processes."""
+        statistics = np.zeros_like(self.topics.components)
+        document_statistics(self.corpus.starts, self.corpus.words, self.ratios, self.gamma, statistics)
+        distributed.sum_(torch.from_numpy(statistics))
+        statistics *= self.topics.weights
+        return statistics
+
+    def best_prior(self) -> np.ndarray:
+        """The α of largest bound, given γ."""
+        total, documents = sum_log_theta(self.corpus.starts, self.gamma, self.topics.size)
+        summed = torch.from_numpy(np.append(total, documents))
+        distributed.sum_(summed)
+        mean = summed.numpy()[:-1] / max(float(summed[-1]), 1.0)
+        return prior_of_log_theta(mean, self.topics.document_prior) if summed[-1] else self.topics.document_prior
+
+
+def ascend(problem: TopicProblem, max_iter: int, passes: int, tol: float) -> TopicPosterior:
+    """All documents in each iteration; the bound never falls.
+
+    Beliefs about documents begin afresh in each iteration as long as the bound gains by it: a document that committed
+    itself to topics when they were still noise would hold on to them. After that they go on from where they were.
+    """
+    corpus = problem.corpus.rows(distributed.share(problem.corpus.documents))
+    random = np.random.default_rng(distributed.agreed(problem.seed))
+    components = start(problem.topics, problem.corpus.size, random)
+    topics = Topics(components, problem.document_prior, problem.topic_prior)
+    trace: list[float] = []
+    documents, fresh, converged = Documents(corpus, topics), True, False
+    with progress("LatentDirichlet", max_iter, show=problem.verbose) as report:
+        for iteration in range(max_iter):
+            topics.expect()
+            own = topic_bound(topics.components, topics.topic_prior, topics.size)
+            candidate = Documents(corpus, topics) if fresh else documents
+            bound = own + candidate.infer(passes, INNER_TOL)
+            if fresh and trace and bound < trace[-1]:
+                fresh, candidate = False, documents
+                bound = own + candidate.infer(passes, INNER_TOL)
+            documents = candidate
+            gain = (bound - trace[-1]) / abs(bound) if trace else np.inf
+            trace.append(bound)
+            report(iteration + 1, bound=bound)
+            topics.components = topics.topic_prior + documents.expected_counts()
+            if problem.learn_prior:
+                topics.document_prior = documents.best_prior()
+            converged = gain < tol and tol > 0 and not fresh
+            if converged:
+                break
+            fresh = fresh and gain >= tol
+    return topics.found(trace, converged or tol == 0, len(trace))
+
+
+def ascend_in_batches(
+    problem: TopicProblem, max_iter: int, passes: int, tol: float, batch_size: int, offset: float, decay: float
+) -> TopicPosterior:
+    """`max_iter` passes over the documents in batches; the trace holds the bound that each pass met on its way."""
+    random = np.random.default_rng(distributed.agreed(problem.seed))
+    corpus = problem.corpus
+    components = start(problem.topics, corpus.size, random)
+    topics = Topics(components, problem.document_prior, problem.topic_prior)
+    trace: list[float] = []
+    converged = False
+    with progress("LatentDirichlet", max_iter, show=problem.verbose) as report:
+        for iteration in range(max_iter):
+            order, bound = random.permutation(corpus.documents), 0.0
+            for first in range(0, corpus.documents, batch_size):
+                batch = corpus.take(order[first : first + batch_size])
+                bound += step(topics, batch, corpus.documents, passes, offset, decay, problem.learn_prior)
+            bound += topic_bound(topics.components, topics.topic_prior, topics.size)
+            gain = (bound - trace[-1]) / abs(bound) if trace else np.inf
+            trace.append(bound)
+            report(iteration + 1, bound=bound)
+            converged = gain < tol and tol > 0
+            if converged:
+                break
+    return topics.found(trace, converged or tol == 0, len(trace))
+
+
+def step(
+    topics: Topics, batch: Corpus, total: float, passes: int, offset: float, decay: float, learn_prior: bool
+) -> float:
+    """Move the topics towards what a batch of `total` documents says of them; the bound of the batch."""
+    topics.steps += 1
+    rate = (offset + topics.steps) ** -decay
+    topics.expect()
+    documents = Documents(batch.rows(distributed.share(batch.documents)), topics)
+    bound = documents.infer(passes, INNER_TOL)
+    target = topics.topic_prior + total / batch.documents * documents.expected_counts()
+    topics.components += rate * (target - topics.components)
+    if learn_prior:
+        topics.document_prior = topics.document_prior + rate * (documents.best_prior() - topics.document_prior)
+    return bound
+
+
+def infer(
+    corpus: Corpus, weights: np.ndarray, prior: np.ndarray, passes: int, tol: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """γ (n, K) and the bound (n,) of documents, given the weights (K, V) of words in topics."""
+    topics, alpha = weights.shape[0], padded(prior, 1.0)
+    gamma, bounds, ratios = (
+        np.ones((corpus.documents, len(alpha))),
+        np.empty(corpus.documents),
+        np.empty(len(corpus.words)),
+    )
+    given = (corpus.starts, corpus.words, corpus.counts, padded(np.ascontiguousarray(weights.T), 0.0), alpha)
+    infer_documents(*given, gamma, ratios, bounds, topics, passes, tol)
+    return np.ascontiguousarray(gamma[:, :topics]), bounds

@@ -1,0 +1,69 @@
+"""A chain of collapsed Gibbs sweeps over a corpus, and the topics on the average of its states."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...core import distributed
+from ...core.progress import progress
+from .gibbs import log_joint, prior_of_counts, sweep
+from .lanes import padded
+from .problem import TopicPosterior, TopicProblem
+
+__all__ = ["Chain", "walk"]
+
+
+class Chain:
+    """The topic of every token, and the counts that follow from it.
+
+    >>> from likely.models.topics.corpus import Corpus
+    >>> corpus = Corpus(np.array([0, 2]), np.array([0, 1], dtype=np.int32), np.array([2.0, 1.0]), 2)
+    >>> chain = Chain(TopicProblem(corpus, 3, np.full(3, 0.1), 0.1, False, 0, False))
+    >>> chain.sweep()
+    >>> int(chain.word_topic.sum()), chain.topics.shape
+    (3, (3,))
+    """
+
+    def __init__(self, problem: TopicProblem) -> None:
+        self.size, self.smooth = problem.topics, float(problem.topic_prior)
+        self.starts, self.words = problem.corpus.tokens()
+        self.topics = np.full(len(self.words), -1, np.int32)
+        self.prior = padded(problem.document_prior, 0.0)
+        self.word_topic = np.zeros((problem.corpus.size, len(self.prior)), np.int32)
+        self.topic = np.zeros(len(self.prior), np.int64)
+        self.state = np.random.SeedSequence(distributed.agreed(problem.seed)).generate_state(1, np.uint64)
+
+    def sweep(self) -> None:
+        """Draw every topic once; the first time, one token after another from an empty start."""
+        counts = (self.topics, self.word_topic, self.topic)
+        sweep(self.starts, self.words, *counts, self.prior, self.smooth, self.size, self.state)
+
+    def log_joint(self) -> float:
+        """log p(w, z | α, β)."""
+        counts = (self.topics, self.word_topic, self.topic)
+        return float(log_joint(self.starts, *counts, self.prior, self.smooth, self.size))
+
+    def learn_prior(self, steps: int = 5) -> None:
+        """Move α towards what the topics of the documents say."""
+        self.prior = prior_of_counts(self.starts, self.topics, self.prior, self.size, steps)
+
+
+def walk(problem: TopicProblem, sweeps: int, burn_in: int, thin: int) -> TopicPosterior:
+    """`sweeps` sweeps; of those after `burn_in`, every `thin`-th counts. α is learned while burning in only, so that
+    the states that count are draws from one distribution."""
+    chain = Chain(problem)
+    total = np.zeros(chain.word_topic.shape)
+    kept, trace = 0, []
+    with progress("LatentDirichlet", sweeps, show=problem.verbose) as report:
+        for done in range(1, sweeps + 1):
+            chain.sweep()
+            if problem.learn_prior and done <= burn_in and done % 10 == 0:
+                chain.learn_prior()
+            if done > burn_in and (sweeps - done) % thin == 0:
+                total += chain.word_topic
+                kept += 1
+            if done % 10 == 0 or done == sweeps:
+                trace.append(chain.log_joint())
+                report(done, log_joint=trace[-1])
+    components = np.ascontiguousarray((chain.smooth + total / kept).T[: chain.size])
+    return TopicPosterior(components, chain.prior[: chain.size].copy(), trace, True, sweeps)

@@ -1,0 +1,274 @@
+"""LatentDirichlet: documents as mixtures of topics, topics as distributions over words.
+
+φ_k ~ Dirichlet(β, …, β),    θ_d ~ Dirichlet(α),    z ~ θ_d,    word ~ φ_z
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from scipy import sparse
+from sklearn.base import TransformerMixin
+from torch.distributions import Dirichlet
+
+from ...core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
+from ...core.learned import Learned
+from ...core.random import seed_of
+from ...core.spec import as_spec
+from ...inference.latent.topics import TopicInference, VariationalBayes
+from .ascent import Topics, infer, start, step
+from .corpus import Corpus
+from .documents import read_corpus
+from .lanes import padded
+from .problem import TopicProblem
+from .variational import log_predictive, topic_bound
+
+__all__ = ["LatentDirichlet"]
+
+PASSES, TOL = 500, 1e-5
+"""How far a document is inferred once the topics stand: mean change of γ."""
+
+
+class LatentDirichlet(TransformerMixin, Learned):
+    """Latent Dirichlet allocation: `n_components` topics behind counts of words.
+
+    X is a table of counts (n, V), dense, sparse or a frame, or a plain list of documents, each a list of token ids.
+    `inference` is `VariationalBayes()` (all documents at once, or online in batches) or `CollapsedGibbs()`.
+    `document_prior` α and `topic_prior` β are 1/`n_components` if None, as in scikit-learn; α may be one number for
+    each topic, and is learned from the documents with `learn_prior`. Counts are whole: weights such as tf-idf have no
+    likelihood here. A document without words is allowed and says nothing: its proportions are the prior's mean.
+
+    Learns `components_` (K, V), the Dirichlet parameters of the topics (for a Gibbs chain β plus its average counts),
+    `topic_word_`, their mean, `document_prior_` (α), and `trace_`: the bound of each iteration, or for a chain the
+    log joint of words and topics at every tenth sweep.
+
+    >>> X = np.array([[5, 4, 0, 0], [3, 4, 0, 0], [0, 0, 4, 3], [0, 0, 3, 6]])
+    >>> model = LatentDirichlet(2, random_state=0).fit(X)
+    >>> sorted(model.top_words(2, ["cat", "dog", "stock", "bond"]))
+    [['bond', 'stock'], ['cat', 'dog']]
+    >>> model.transform(X).round(1).max(1)
+    array([0.9, 0.9, 0.9, 0.9])
+    """
+
+    _arrays = ("components_", "document_prior_")
+    _values = ("topic_prior_", "trace_", "n_iter_", "n_steps_", "n_documents_")
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        inference: TopicInference | str = VariationalBayes(),  # noqa: B008 (specs are frozen)
+        document_prior: float | Sequence[float] | None = None,
+        topic_prior: float | None = None,
+        learn_prior: bool = False,
+        random_state: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_components = n_components
+        self.inference = inference
+        self.document_prior = document_prior
+        self.topic_prior = topic_prior
+        self.learn_prior = learn_prior
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # --- learning -----------------------------------------------------------------------------------------------
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the topics of the documents."""
+        self._forget()
+        inference = as_spec(self.inference, TopicInference, "inference")
+        prior, smooth = self._priors()
+        corpus = read_corpus(self, X, reset=True)
+        _check_words(corpus)
+        seed = seed_of(self.random_state)
+        problem = TopicProblem(corpus, len(prior), prior, smooth, bool(self.learn_prior), seed, bool(self.verbose))
+        found = inference.learn(problem)
+        if not found.converged:
+            warnings.warn(
+                f"The bound still grew after {found.iterations} iterations; raise max_iter or tol of {inference}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        self.components_, self.document_prior_, self.topic_prior_ = found.components, found.document_prior, smooth
+        self.trace_, self.n_iter_ = found.trace, found.iterations
+        self.n_steps_, self.n_documents_ = 0, corpus.documents
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, total_documents: int | None = None) -> Self:
+        """One online step on a batch of documents (or one for each `batch_size` of them), as in `VariationalBayes`.
+
+        `total_documents` is the size of the whole collection; if None, it is what was seen so far.
+        """
+        inference = as_spec(self.inference, TopicInference, "inference")
+        if not isinstance(inference, VariationalBayes):
+            raise SpecError(
+                f"partial_fit is a step of online VariationalBayes; {inference} needs all documents at once: use fit."
+            )
+        new = not self.__sklearn_is_fitted__()
+        prior, smooth = self._priors()
+        corpus = read_corpus(self, X, reset=new)
+        _check_words(corpus)
+        if new:
+            random = np.random.default_rng(seed_of(self.random_state))
+            self.components_ = start(len(prior), corpus.size, random)
+            self.document_prior_, self.topic_prior_ = prior, smooth
+            self.trace_, self.n_iter_, self.n_steps_, self.n_documents_ = [], 0, 0, 0
+        topics = Topics(self.components_, self.document_prior_, self.topic_prior_, self.n_steps_)
+        rate = (
+            inference.passes_in_batches,
+            inference.learning_offset,
+            inference.learning_decay,
+            bool(self.learn_prior),
+        )
+        size = inference.batch_size or corpus.documents
+        for first in range(0, corpus.documents, size):
+            batch = corpus.rows(slice(first, first + size))
+            self.n_documents_ += batch.documents
+            step(topics, batch, total_documents or self.n_documents_, *rate)
+        found = topics.found([], False, 0)
+        self.components_, self.document_prior_, self.n_steps_ = found.components, found.document_prior, topics.steps
+        self.n_iter_ += 1
+        return self
+
+    # --- topics -------------------------------------------------------------------------------------------------
+    @property
+    def topic_word_(self) -> np.ndarray:
+        """The mean of each topic (K, V): rows sum to 1."""
+        self._check_fitted()
+        return self.components_ / self.components_.sum(1, keepdims=True)
+
+    def top_words(self, n: int = 10, vocabulary: Sequence[str] | None = None) -> list[list[Any]]:
+        """The `n` most probable words of each topic: names from `vocabulary` or the columns of a frame, or else ids."""
+        self._check_fitted()
+        names = vocabulary if vocabulary is not None else getattr(self, "feature_names_in_", None)
+        if names is not None and len(names) != self.components_.shape[1]:
+            raise DataError(
+                f"vocabulary has {len(names)} names; the model knows {self.components_.shape[1]} words, one name each."
+            )
+        order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
+        return [[int(word) if names is None else str(names[word]) for word in row] for row in order]
+
+    def sample(self, n_documents: int = 1, length: Any = 100, random_state: Any = None) -> sparse.csr_array:
+        """New documents as sparse counts (n, V), of `length` words each (one number, or one for each document).
+
+        The seed is `random_state`, or that of the model if None.
+        """
+        self._check_fitted()
+        random = np.random.default_rng(seed_of(self.random_state if random_state is None else random_state))
+        lengths = np.asarray(length)
+        if lengths.dtype.kind not in "iu" or lengths.min(initial=0) < 0 or lengths.shape not in ((), (n_documents,)):
+            raise DataError(
+                f"length={length!r} must be a whole number from 0, or one for each of {n_documents} documents."
+            )
+        lengths = np.broadcast_to(lengths, (n_documents,))
+        theta = random.dirichlet(self.document_prior_, n_documents)
+        topics = self.topic_word_
+        rows = [random.multinomial(size, share @ topics) for size, share in zip(lengths, theta, strict=True)]
+        return sparse.csr_array(np.array(rows, dtype=np.int64).reshape(n_documents, topics.shape[1]))
+
+    # --- documents ----------------------------------------------------------------------------------------------
+    def transform(self, X: Any) -> np.ndarray:
+        """The proportions of the topics in each document (n, K): the mean of `posterior`."""
+        gamma, _ = self._infer(self._read(X))
+        return gamma / gamma.sum(1, keepdims=True)
+
+    def posterior(self, X: Any) -> Dirichlet:
+        """The variational posterior of each document's proportions, Dirichlet(γ_d), given the topics."""
+        gamma, _ = self._infer(self._read(X))
+        return Dirichlet(torch.from_numpy(gamma))
+
+    def log_prob(self, X: Any) -> np.ndarray:
+        """A lower bound (the variational one, ELBO) on the log probability of each document's words in their order.
+
+        Under `CollapsedGibbs` it bounds log p(w_d | φ̂, α); under `VariationalBayes` topics enter by E[log φ].
+        """
+        return self._infer(self._read(X))[1]
+
+    def perplexity(self, X: Any, method: Literal["completion", "bound"] = "completion", random_state: Any = 0) -> float:
+        """exp(− mean log probability of a word); smaller is better, and V is that of a model that knows nothing.
+
+        "completion" scores held-out documents: half of the words of each (at random, by `random_state`) say what it is
+        about, the others are predicted by Σ_k E[θ_dk] φ_kv. "bound" is exp(−bound / words) of whole documents with
+        the topics' share of the bound, as scikit-learn's `perplexity`: larger than the truth, and comparable between
+        models of the same inference only.
+        """
+        corpus = self._read(X)
+        if not len(corpus.words):
+            raise DataError("X has no words, so that there is nothing to score.")
+        if method == "bound":
+            inference = as_spec(self.inference, TopicInference, "inference")
+            bound = self._infer(corpus)[1].sum()
+            if inference.random_topics:
+                words_first = np.ascontiguousarray(self.components_.T)
+                bound += topic_bound(words_first, self.topic_prior_, len(self.components_))
+            return float(np.exp(-bound / corpus.counts.sum()))
+        if method != "completion":
+            raise SpecError(f'method={method!r} is unknown; use "completion" or "bound".')
+        seen, scored = corpus.halves(seed_of(random_state))
+        gamma, _ = self._infer(seen)
+        theta = padded(gamma / gamma.sum(1, keepdims=True), 0.0)
+        topics = padded(np.ascontiguousarray(self.topic_word_.T), 0.0)
+        total = log_predictive(scored.starts, scored.words, scored.counts, topics, theta)
+        return float(np.exp(-total / scored.counts.sum()))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """−log of the completion `perplexity`: the mean log probability of a held-out word; larger is better."""
+        return -float(np.log(self.perplexity(X)))
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """topic0, topic1, …"""
+        self._check_fitted()
+        return np.array([f"topic{k}" for k in range(len(self.components_))], dtype=object)
+
+    # --- within -------------------------------------------------------------------------------------------------
+    def _read(self, X: Any) -> Corpus:
+        self._check_fitted()
+        return read_corpus(self, X, reset=False)
+
+    def _infer(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
+        weights = as_spec(self.inference, TopicInference, "inference").weights(self.components_)
+        return infer(corpus, weights, self.document_prior_, PASSES, TOL)
+
+    def _priors(self) -> tuple[np.ndarray, float]:
+        """α (K,) and β."""
+        size = self.n_components
+        if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
+            raise SpecError(f"LatentDirichlet(n_components={size!r}): n_components must be a positive whole number.")
+        found = []
+        for name, shape in (("document_prior", (size,)), ("topic_prior", ())):
+            given = getattr(self, name)
+            try:
+                value = np.asarray(1.0 / size if given is None else given, dtype=np.float64)
+                prior = np.broadcast_to(value, shape).copy()
+            except (TypeError, ValueError):
+                prior = np.full(shape, np.nan)
+            if not np.all((prior > 0) & np.isfinite(prior)):
+                needs = f"a positive number or {size} of them" if shape else "a positive number"
+                raise SpecError(f"LatentDirichlet({name}={given!r}): {name} must be {needs}, or None.")
+            found.append(prior)
+        return found[0], float(found[1])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def _check_words(corpus: Corpus) -> None:
+    """Some document must have words; a note says which have none."""
+    empty = np.diff(corpus.starts) == 0
+    if empty.all():
+        raise DataError(
+            f"X has no words: all counts of its {corpus.documents} documents are 0; there is nothing to learn from."
+        )
+    if empty.any():
+        warnings.warn(
+            f"{empty.sum()} of {corpus.documents} documents have no words (the first is document {empty.argmax()}); "
+            "they say nothing about the topics, and their proportions are the mean of the prior.",
+            LikelyWarning,
+            stacklevel=3,
+        )

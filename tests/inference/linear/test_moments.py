@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from likely import Regressor
+from likely.inference import moments
+from likely.inference.linear.design import design_of
+from likely.networks import Linear
+
+
+@pytest.mark.parametrize("rows", [8192, 4])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_moments_are_those_of_all_rows_whatever_the_blocks(bias, weighted, rows, rng, problem_of, monkeypatch):
+    X, y, weight = rng.normal(size=(30, 3)) + 5.0, rng.normal(size=30) - 2.0, rng.uniform(0.5, 2.0, size=30)
+    problem = problem_of(Regressor(network=Linear(bias)), X, y, sample_weight=weight if weighted else None)
+    monkeypatch.setattr(moments, "ROWS", rows)
+    found = moments.moments_of(design_of(problem).regression(0))
+    weight = weight if weighted else np.ones(30)
+    x_mean, y_mean = (np.average(a, axis=0, weights=weight) if bias else 0 * a[0] for a in (X, y))
+    apart, target = X - x_mean, y - y_mean
+    np.testing.assert_allclose(found.gram, apart.T @ (weight[:, None] * apart), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(found.cross, apart.T @ (weight * target), rtol=1e-9, atol=1e-10)
+    assert found.spread == pytest.approx(weight @ target**2)
+    assert found.total == pytest.approx(weight.sum())
+    np.testing.assert_allclose(found.x_mean, x_mean + 0 * X[0], atol=1e-12)

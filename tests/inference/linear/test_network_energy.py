@@ -1,0 +1,85 @@
+"""The energy of a network against its definition, and Gauss-Newton's Hessian where it is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.func import functional_call
+
+from likely import Classifier, Regressor
+from likely.inference import network_energy
+from likely.inference.linear.network_energy import NetworkEnergy
+from likely.likelihoods import Normal, Poisson
+from likely.networks import MLP
+from likely.priors import Laplace
+from likely.priors import Normal as NormalPrior
+
+
+@pytest.fixture
+def data(rng):
+    return rng.normal(size=(15, 2)), np.arange(15) % 3, rng.uniform(0.5, 2.0, size=15)
+
+
+def definition(problem, energy):
+    def value(point):
+        parameters = energy._named(point)
+        batch = problem.data.batch(slice(None))
+        eta = functional_call(energy.module, (parameters, energy.fixed), (batch.x,))
+        return -problem.log_likelihood(eta, batch) - problem.smooth_log_prior(parameters)
+
+    return value
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Regressor(Poisson(), MLP((3,), "tanh"), NormalPrior(0.7)),
+        Regressor(Normal(), MLP((3,), "tanh"), Laplace(0.7)),
+        Classifier("categorical", MLP((3,), "tanh"), NormalPrior(0.7)),
+        Regressor(Normal(), MLP((4,), "tanh", norm="batch", dropout=0.5), NormalPrior(0.7)),
+    ],
+    ids=repr,
+)
+def test_value_and_gradient_are_those_of_the_definition(model, data, problem_of):
+    X, y, weight = data
+    problem = problem_of(model.set_params(random_state=0), X, y, sample_weight=weight)
+    energy = NetworkEnergy(problem)
+    start, point = energy.start(), energy.start() * 1.5 + 0.1
+    value, slope, hessian = energy.value(point, hessian=True)
+    moved = point.clone().requires_grad_()
+    expected = definition(problem, energy)
+    (gradient,) = torch.autograd.grad(expected(moved), moved)
+    gap = energy.value(start, hessian=False)[0] - value  # what does not depend on η may be left out of E
+    assert gap == pytest.approx((expected(start) - expected(point)).item(), rel=1e-9)
+    torch.testing.assert_close(slope, gradient, rtol=1e-8, atol=1e-8)
+    assert torch.linalg.eigvalsh(hessian)[0] > -1e-8
+
+
+def test_gauss_newton_is_the_hessian_of_a_function_linear_in_its_parameters(data, problem_of):
+    def network(in_shape, out_features):
+        return torch.nn.Sequential(torch.nn.Linear(in_shape[-1], out_features))
+
+    X, y, _ = data
+    problem = problem_of(Regressor(Poisson(), network, NormalPrior(0.7), random_state=0), X, y)
+    energy = NetworkEnergy(problem)
+    exact = torch.autograd.functional.hessian(definition(problem, energy), energy.start())
+    torch.testing.assert_close(energy.value(energy.start(), hessian=True)[2], exact, rtol=1e-8, atol=1e-8)
+
+
+def test_blocks_do_not_change_the_sums(data, problem_of, monkeypatch):
+    X, y, weight = data
+    problem = problem_of(Regressor(Poisson(), MLP((3,), "tanh"), random_state=0), X, y, sample_weight=weight)
+    energy = NetworkEnergy(problem)
+    whole = energy.value(energy.start(), hessian=True)
+    monkeypatch.setattr(network_energy, "BLOCK", 8 * energy.size * 4)  # four rows at a time
+    for ours, theirs in zip(energy.value(energy.start(), hessian=True), whole, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
+
+
+def test_a_point_goes_into_the_module_and_comes_back(data, problem_of):
+    X, y, _ = data
+    energy = NetworkEnergy(problem_of(Regressor(network=MLP((3,)), random_state=0), X, y))
+    point = torch.arange(energy.size, dtype=torch.float64)
+    energy.load(point)
+    assert torch.equal(energy.start(), point)

@@ -1,0 +1,440 @@
+"""Markov chains over the parameters of a model: closed forms, agreement, resuming, and posteriors that do not exist."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import likely
+from likely import Classifier, Regressor, priors, sampling
+from likely.core.errors import (
+    ApproximationWarning,
+    ConvergenceWarning,
+    DataError,
+    ModelFileError,
+    SpecError,
+    TrainingError,
+)
+from likely.inference import HMC, NUTS, Checkpoint, Ensemble, Exact, Langevin, MetropolisHastings, draws, mcmc
+from likely.inference.log_posterior import LogPosterior
+from likely.inference.mcmc.convergence import diagnose
+from likely.likelihoods import Normal
+from likely.networks import MLP
+
+PROPER = priors.Normal(1.0, biases=priors.Normal(1.0))
+LONG = {
+    "HMC": HMC(chains=32, draws=100, warmup=100),
+    "NUTS": NUTS(chains=32, draws=50, warmup=100),
+    "Langevin": Langevin(chains=32, draws=100, warmup=200, thin=8),
+    "MetropolisHastings": MetropolisHastings(chains=64, draws=100, warmup=500, thin=20),
+}
+SHORT = {
+    "HMC": HMC(chains=3, draws=8, warmup=30, max_steps=8),
+    "NUTS": NUTS(chains=3, draws=8, warmup=30, max_depth=3),
+    "Langevin": Langevin(chains=3, draws=8, warmup=30, thin=2),
+    "MetropolisHastings": MetropolisHastings(chains=3, draws=8, warmup=30, thin=2),
+}
+
+
+@pytest.fixture
+def data(rng):
+    X = rng.normal(size=(40, 3)) * [1.0, 5.0, 0.2] + [0.0, 3.0, 0.0]
+    return X, X @ [1.0, -0.3, 2.0] + 0.7 + 0.5 * rng.normal(size=40)
+
+
+@pytest.fixture
+def labelled(rng):
+    x = rng.normal(size=(30, 1))
+    return x, (rng.random(30) < 1 / (1 + np.exp(-2 * x[:, 0] - 0.5))).astype(int)
+
+
+def flat(model):
+    """All draws, (chains, draws, d)."""
+    found = model.posterior_
+    parts = [found.parameters[name].flatten(1) for name in found.drawn]
+    return torch.cat(parts, 1).unflatten(0, tuple(found.log_prob.shape)).numpy()
+
+
+# --- closed forms ---------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", LONG)
+def test_the_linear_gaussian_posterior_is_met(name, data):
+    """Mean within 5 standard errors (by ESS), covariance within a few per cent; false alarms below 1e-5."""
+    X, y = data
+    model = Regressor(Normal(0.5), prior=PROPER, inference=LONG[name], random_state=0).fit(X, y)
+    design = np.column_stack([X, np.ones(len(X))])
+    covariance = np.linalg.inv(design.T @ design / 0.25 + np.eye(4))
+    mean = covariance @ design.T @ y / 0.25
+    found = flat(model)
+    rhat, ess = diagnose(found)
+    assert rhat.max() < 1.05
+    assert ess.min() > 500
+    rows = found.reshape(-1, 4)
+    error = (rows.mean(0) - mean) / np.sqrt(covariance.diagonal() / ess)
+    assert np.abs(error).max() < 5
+    root = np.linalg.inv(np.linalg.cholesky(covariance))
+    white = root @ np.cov(rows.T) @ root.T  # the identity, but for noise of about √(2/ESS)
+    assert np.abs(white - np.eye(4)).max() < 6 * math.sqrt(2 / ess.min())
+
+
+def test_predictive_intervals_are_those_of_the_exact_posterior(data):
+    X, y = data
+    arguments = {"likelihood": Normal(0.5), "prior": PROPER}
+    exact = Regressor(inference=Exact("full"), **arguments).fit(X, y).predict_dist(X)
+    drawn = Regressor(inference=HMC(64, 100, 100), random_state=0, **arguments).fit(X, y).predict_dist(X)
+    np.testing.assert_allclose(drawn.mean, exact.mean, atol=0.02)
+    np.testing.assert_allclose(drawn.stddev, exact.stddev, rtol=0.02)
+    for level in (0.05, 0.95):  # the quantile of one is that of the other
+        quantile = exact.icdf(torch.full((len(X),), level, dtype=torch.float64))
+        np.testing.assert_allclose(drawn.cdf(quantile), level, atol=0.01)
+
+
+@pytest.mark.parametrize("name", ["HMC", "NUTS"])
+def test_the_logistic_posterior_is_that_of_a_grid(name, labelled):
+    """Two parameters: their posterior by quadrature on a grid, which is exact to many digits."""
+    x, y = labelled
+    prior = priors.Normal(2.0, biases=priors.Normal(2.0))
+    model = Classifier(prior=prior, inference=LONG[name], random_state=0).fit(x, y)
+    w, b = np.meshgrid(np.linspace(-4, 10, 400), np.linspace(-6, 6, 400), indexing="ij")
+    eta = w[..., None] * x[:, 0] + b[..., None]
+    log_p = (y * eta - np.logaddexp(0, eta)).sum(-1) - (w**2 + b**2) / 8
+    p = np.exp(log_p - log_p.max())
+    p /= p.sum()
+    found = flat(model)
+    _, ess = diagnose(found)
+    for column, grid in enumerate((w, b)):
+        mean = (p * grid).sum()
+        std = math.sqrt((p * (grid - mean) ** 2).sum())
+        assert abs(found[..., column].mean() - mean) < 5 * std / math.sqrt(ess[column])
+        assert found[..., column].std() == pytest.approx(std, rel=0.1)
+
+
+def test_two_runs_of_a_network_agree(rng):
+    """Two independent runs agree on the predictive distribution, though its weights have many modes."""
+    x = rng.normal(size=(10, 1))
+    y = np.sin(2 * x[:, 0]) + 0.5 * rng.normal(size=10)
+    arguments = {"likelihood": Normal(0.5), "network": MLP((2,), "tanh"), "prior": PROPER}
+    by = HMC(24, 40, 60, max_steps=16)
+    first, second = (Regressor(inference=by, random_state=s, **arguments).fit(x, y).predict_dist(x) for s in (0, 1))
+    np.testing.assert_allclose(first.mean, second.mean, atol=0.15)
+    np.testing.assert_allclose(first.stddev, second.stddev, atol=0.1)
+
+
+# --- chains ---------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", SHORT)
+def test_the_same_seed_gives_the_same_bits(name, data):
+    state = torch.get_rng_state()
+    first, again, other = (
+        Regressor(prior=PROPER, inference=SHORT[name], random_state=seed).fit(*data) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(flat(first), flat(again))
+    assert not np.array_equal(flat(first), flat(other))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_chains_are_one_program(data, monkeypatch):
+    """However many chains there are, log p is asked for as often."""
+    counts = []
+    plain = LogPosterior.value_and_grad
+
+    def counted(self, theta):
+        counts[-1] += 1
+        return plain(self, theta)
+
+    monkeypatch.setattr(LogPosterior, "value_and_grad", counted)
+    for chains in (2, 400):
+        counts.append(0)
+        by = HMC(chains, draws=10, warmup=0, step_size=0.5, trajectory=2.0)
+        Regressor(Normal(0.5), prior=PROPER, inference=by, random_state=0).fit(*data)
+    assert counts[0] == counts[1]
+
+
+def test_thinned_draws_are_every_nth(data):
+    every, third = (
+        Regressor(Normal(0.5), prior=PROPER, inference=HMC(2, draws, 20, thin), random_state=0).fit(*data)
+        for draws, thin in ((12, 1), (4, 3))
+    )
+    np.testing.assert_array_equal(flat(every)[:, 2::3], flat(third))
+
+
+def test_weights_gaps_and_positions(rng):
+    """A weight of 2 is the row twice; a missing target is no target; positions have posteriors of their own."""
+    X, y = rng.normal(size=(20, 2)), rng.normal(size=(20, 2))
+    y[:, 1] += 5
+    y[3:6, 0] = np.nan
+    by = HMC(32, 100, 100)
+    weighted = Regressor(Normal(0.5), prior=PROPER, inference=by, random_state=0)
+    weighted.fit(X, y, sample_weight=np.where(np.arange(20) < 5, 2.0, 1.0))
+    expected = Regressor(Normal(0.5), prior=PROPER, inference=Exact("full"))
+    expected.fit(np.vstack([X, X[:5]]), np.vstack([y, y[:5]]))
+    drawn, exact = weighted.predict_dist(X), expected.predict_dist(X)
+    np.testing.assert_allclose(drawn.mean, exact.mean, atol=0.05)
+    np.testing.assert_allclose(drawn.stddev, exact.stddev, rtol=0.05)
+
+
+def test_what_nothing_speaks_of_is_left_alone(rng):
+    """A constant added to all logits changes nothing, and flat biases do not forbid it: no chain moves that way."""
+    X = rng.normal(size=(60, 2))
+    y = rng.integers(3, size=60)
+    model = Classifier(prior=priors.Normal(1.0), inference=HMC(16, 100, 100), random_state=0).fit(X, y)
+    apart = model.posterior_.parameters["network.bias"] - model.posterior_.parameters["network.bias"].mean(0)
+    sizes = torch.linalg.svdvals(apart)
+    assert sizes[1] > 1
+    assert sizes[2] < 1e-9
+    assert model.posterior_.info["rhat"] < 1.05
+
+
+def test_large_and_small_columns_need_no_care(rng):
+    """The chains run in coordinates of their own: what X is measured in does not matter."""
+    X = rng.normal(size=(50, 2))
+    y = X.sum(1) + 0.5 * rng.normal(size=50)
+    by = HMC(16, 100, 60)
+    plain = Regressor(Normal(0.5), inference=by, random_state=0).fit(X, y)
+    scaled = Regressor(Normal(0.5), inference=by, random_state=0).fit(X * [1e6, 1e-6], y)
+    assert scaled.posterior_.info["rhat"] < 1.05
+    np.testing.assert_allclose(scaled.coef_ * [1e6, 1e-6], plain.coef_, atol=0.05)
+
+
+def test_a_network_that_cannot_be_vectorised(data):
+    class Stubborn(nn.Module):
+        def __init__(self, d, out):
+            super().__init__()
+            self.linear = nn.Linear(d, out)
+
+        def forward(self, x):
+            return self.linear(x) * (1.0 if self.linear.bias.sum().item() < 1e9 else 2.0)
+
+    def network(in_shape, out_features):
+        return Stubborn(in_shape[-1], out_features)
+
+    model = Regressor(Normal(0.5), network, PROPER, HMC.example(), random_state=0).fit(*data)
+    assert np.isfinite(model.predict(data[0])).all()
+
+
+def test_an_ensemble_of_chains(data):
+    model = Regressor(Normal(0.5), prior=PROPER, inference=Ensemble(2, SHORT["HMC"]), random_state=0).fit(*data)
+    assert len(model.posterior_) == 2 * 24
+
+
+def test_info_tells_how_it_went(data):
+    info = Regressor(Normal(0.5), prior=PROPER, inference=HMC(16, 100, 60), random_state=0).fit(*data).posterior_.info
+    assert 0.5 < info["acceptance"] <= 1
+    assert info["divergences"] == 0
+    assert info["step_size"] > 0
+    assert 0.99 < info["rhat"] < 1.05
+    assert info["ess"] > 100
+    assert info["seconds"] > 0
+
+
+# --- when something is wrong ----------------------------------------------------------------------------------------
+def test_chains_that_disagree_are_said(data):
+    by = HMC(chains=4, draws=100, warmup=0, step_size=1e-3, trajectory=2e-3)
+    with pytest.warns(ConvergenceWarning, match=r"R-hat of .* is .*, above 1.05. Try a longer warmup \(now 0\)"):
+        Regressor(Normal(0.5), prior=PROPER, inference=by, random_state=0).fit(*data)
+
+
+def test_chains_that_stand_still_are_said(data):
+    by = MetropolisHastings(chains=4, draws=100, warmup=0, thin=1, step_size=1e4)
+    with pytest.warns(ConvergenceWarning, match="were accepted: the chains stand still"):
+        Regressor(Normal(0.5), prior=PROPER, inference=by, random_state=0).fit(*data)
+
+
+def test_moves_that_diverge_are_said(data):
+    by = HMC(chains=4, draws=100, warmup=0, step_size=50.0, trajectory=500.0)
+    with pytest.warns(ConvergenceWarning):
+        model = Regressor(Normal(0.5), prior=PROPER, inference=by, random_state=0).fit(*data)
+    assert model.posterior_.info["divergences"] == 400
+
+
+@pytest.mark.parametrize("inference", [HMC(4, 10, 20), MetropolisHastings(4, 10, 20, 1)], ids=repr)
+def test_separable_data_under_a_flat_prior_have_no_posterior(inference):
+    x = np.array([[-2.0], [-1.0], [-0.5], [0.5], [1.0], [2.0]])
+    y = [0, 0, 0, 1, 1, 1]
+    with pytest.raises(TrainingError, match=r"With Flat\(\) there is no posterior .* prior=priors.Normal\(1.0\)"):
+        Classifier(inference=inference, random_state=0).fit(x, y)
+    Classifier(prior=priors.Normal(1.0, biases=priors.Normal(1.0)), inference=inference, random_state=0).fit(x, y)
+
+
+def test_a_category_of_one_class_has_no_posterior_either(rng):
+    x = rng.normal(size=(40, 1))
+    rare = (np.arange(40) < 5).astype(float)
+    y = np.where(rare > 0, 1, rng.integers(2, size=40))
+    with pytest.raises(TrainingError, match="there is no posterior to draw from"):
+        Classifier(inference=HMC(4, 10, 20), random_state=0).fit(np.column_stack([x, rare]), y)
+
+
+def test_data_that_overlap_have_a_posterior_under_a_flat_prior(labelled):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Classifier(inference=HMC(4, 10, 20), random_state=0).fit(*labelled)
+
+
+@pytest.mark.parametrize("prior", [priors.Flat(), priors.Normal(1.0)], ids=repr)
+def test_flat_parameters_of_a_network_are_said(prior, data):
+    """A unit that is switched off stays off, however far: without a prior its bias has no posterior."""
+    with pytest.warns(ApproximationWarning, match=r"improper: .* biases=priors.Normal\(1.0\)"):
+        Regressor(Normal(0.5), MLP((4,)), prior, HMC(2, 5, 5), random_state=0).fit(*data)
+
+
+def test_a_network_under_a_proper_prior_is_quiet(data):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Regressor(Normal(0.5), MLP((4,)), PROPER, HMC(2, 5, 5), random_state=0).fit(*data)
+
+
+def test_no_number_to_start_from_is_said(data):
+    class Broken(nn.Linear):
+        def forward(self, x):
+            return super().forward(x) * torch.nan
+
+    with pytest.raises(TrainingError, match=r"log p\(θ \| data\) is nan where every chain starts"):
+        Regressor(Normal(0.5), lambda shape, out: Broken(shape[-1], out), PROPER, HMC(2, 5, 5)).fit(*data)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: HMC(chains=0), r"HMC\(chains=0\): chains must be a whole number of 1 or more"),
+        (lambda: NUTS(draws=1.5), "draws must be a whole number"),
+        (lambda: Langevin(warmup=-1), "warmup must be a whole number of 0 or more"),
+        (lambda: MetropolisHastings(thin=0), "thin must be"),
+        (lambda: HMC(step_size=-1.0), "step_size must be None or a positive number"),
+        (lambda: NUTS(acceptance=2.0), "acceptance must be between 0 and 1"),
+    ],
+)
+def test_values_that_will_not_do_are_refused(make, message):
+    with pytest.raises(SpecError, match=message):
+        make()
+
+
+# --- killed and resumed ---------------------------------------------------------------------------------------------
+class Interrupted(Exception):
+    """What stands in for a power cut."""
+
+
+@pytest.fixture
+def cut(monkeypatch):
+    """Raises at a step of the sampler; without an argument, no longer."""
+
+    def cut(sampler, when=None):
+        plain = getattr(sampler, "_plain_step", sampler.step)
+        monkeypatch.setattr(sampler, "_plain_step", plain, raising=False)
+        calls = []
+
+        def step(self, *arguments):
+            calls.append(1)
+            if len(calls) == when:
+                raise Interrupted
+            return plain(self, *arguments)
+
+        monkeypatch.setattr(sampler, "step", step)
+
+    return cut
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("network", [None, MLP((3,), "tanh")], ids=["linear", "network"])
+@pytest.mark.parametrize("name", SHORT)
+def test_a_killed_run_resumes_to_the_same_bits(name, network, streamed, data, cut, tmp_path):
+    arguments = {"likelihood": Normal(0.5), "prior": PROPER, "random_state": 0}
+    arguments |= {} if network is None else {"network": network}
+    by = SHORT[name]
+    whole = Regressor(inference=by, **arguments).fit(*data)
+    stream = str(tmp_path / "draws") if streamed else None
+    resumable = by(checkpoint=Checkpoint(tmp_path / "run.ckpt", seconds=0), stream=stream)
+    sampler = getattr(sampling, name)
+    for when in (4, 20, 13):  # in warm-up twice, and among the draws
+        cut(sampler, when)
+        with pytest.raises(Interrupted):
+            Regressor(inference=resumable, **arguments).fit(*data)
+    cut(sampler)
+    resumed = Regressor(inference=resumable, **arguments).fit(*data)
+    np.testing.assert_array_equal(flat(resumed), flat(whole))
+    assert torch.equal(resumed.posterior_.log_prob, whole.posterior_.log_prob)
+    for key, value in whole.posterior_.stats.items():
+        assert torch.equal(resumed.posterior_.stats[key], value)
+    cut(sampler, 1)  # a finished run is taken from its checkpoint without a step
+    np.testing.assert_array_equal(flat(Regressor(inference=resumable, **arguments).fit(*data)), flat(whole))
+
+
+def test_the_checkpoint_of_another_fit_is_refused(data, tmp_path):
+    path = str(tmp_path / "run.ckpt")
+    arguments = {"likelihood": Normal(0.5), "prior": PROPER}
+    Regressor(inference=SHORT["HMC"](checkpoint=path), random_state=0, **arguments).fit(*data)
+    with pytest.raises(ModelFileError, match="belongs to another fit: its inference was"):
+        Regressor(inference=HMC(3, 9, 30, checkpoint=path), random_state=0, **arguments).fit(*data)
+    with pytest.raises(ModelFileError, match="another random_state"):
+        Regressor(inference=SHORT["HMC"](checkpoint=path), random_state=1, **arguments).fit(*data)
+    with pytest.raises(ModelFileError, match="belongs to another fit: its data was"):
+        Regressor(inference=SHORT["HMC"](checkpoint=path), random_state=0, **arguments).fit(data[0], -data[1])
+
+
+# --- draws on disk --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("named", [False, True])
+def test_draws_in_a_file_are_those_in_memory(named, data, tmp_path, monkeypatch):
+    arguments = {"likelihood": Normal(0.5), "prior": PROPER, "random_state": 0}
+    held = Regressor(inference=SHORT["HMC"], **arguments).fit(*data)
+    if named:
+        by = SHORT["HMC"](stream=str(tmp_path / "draws"))
+    else:
+        monkeypatch.setattr(draws, "IN_MEMORY", 10)
+        by = SHORT["HMC"]
+    monkeypatch.setattr(draws, "AT_ONCE", 12)  # predictions look at three draws together
+    streamed = Regressor(inference=by, **arguments).fit(*data)
+    np.testing.assert_array_equal(flat(streamed), flat(held))
+    np.testing.assert_allclose(streamed.predict(data[0]), held.predict(data[0]), rtol=1e-12)
+    assert (tmp_path / "draws").exists() == named
+    streamed.save(tmp_path / "model.likely")
+    np.testing.assert_array_equal(likely.load(tmp_path / "model.likely").predict(data[0]), streamed.predict(data[0]))
+
+
+def test_a_folder_that_does_not_exist_is_said(data, tmp_path):
+    by = SHORT["HMC"](stream=str(tmp_path / "nowhere" / "draws"))
+    with pytest.raises(DataError, match=r"stream: cannot keep .* GB of draws in .*nowhere"):
+        Regressor(Normal(0.5), prior=PROPER, inference=by).fit(*data)
+
+
+def test_a_checkpoint_without_its_draws_is_refused(data, tmp_path):
+    by = SHORT["HMC"](stream=str(tmp_path / "draws"), checkpoint=str(tmp_path / "run.ckpt"))
+    arguments = {"likelihood": Normal(0.5), "prior": PROPER, "random_state": 0}
+    Regressor(inference=by, **arguments).fit(*data)
+    (tmp_path / "draws").unlink()
+    with pytest.raises(ModelFileError, match="does not hold the draws of the checkpoint"):
+        Regressor(inference=by, **arguments).fit(*data)
+
+
+# --- many processes -------------------------------------------------------------------------------------------------
+SCRIPT = """
+    import sys
+    import numpy as np
+    import torch
+    torch.set_num_threads(1)
+    from likely import Regressor, priors
+    from likely.core import distributed
+    from likely.inference import HMC
+    from likely.likelihoods import Poisson
+
+    random = np.random.default_rng(0)
+    X = random.normal(size=(51, 2))
+    y = random.poisson(np.exp(X[:, 0]))
+    model = Regressor(Poisson(), prior=priors.Normal(1.0), inference=HMC(4, 10, 20), random_state=0).fit(X, y)
+    found = {"weight": model.posterior_.parameters["network.weight"].numpy()}
+"""
+
+
+def test_processes_share_the_rows_and_agree_on_the_draws(by_processes):
+    alone, first, second = by_processes(textwrap.dedent(SCRIPT))
+    np.testing.assert_array_equal(first["weight"], second["weight"])
+    np.testing.assert_allclose(alone["weight"], first["weight"], rtol=1e-6)
+
+
+def test_every_method_has_what_all_share():
+    for cls in (HMC, NUTS, Langevin, MetropolisHastings):
+        assert issubclass(cls, mcmc._MarkovChain)
+        assert cls.dtype == torch.float64
+        assert cls.example().draws < 10

@@ -1,0 +1,224 @@
+"""The density x = Wz + μ + ε against the joint Gaussian of (z, x), inverted as a whole."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
+
+from likely.core.errors import ConvergenceWarning, DataError
+from likely.inference import EM
+from likely.models.linear_gaussian.base import ROWS, LinearGaussian, blocks, has_missing, patterns
+from likely.models.linear_gaussian.em import LinearGaussianEM
+
+
+def made(seed, columns, factors, *, isotropic=False):
+    random = np.random.default_rng(seed)
+    noise = np.full(columns, 0.7) if isotropic else random.uniform(0.2, 1.5, columns)
+    parts = random.normal(size=(columns, factors)), random.normal(size=columns), noise
+    return LinearGaussian(*map(torch.from_numpy, parts))
+
+
+def with_holes(x, seed, share=0.3):
+    holes = torch.from_numpy(np.random.default_rng(seed).random(tuple(x.shape)) < share)
+    return torch.where(holes, torch.nan, x)
+
+
+def by_inversion(model, row):
+    """log p(x), E[z | x], Cov[z | x] and E[x | known x] from the joint covariance of the known columns."""
+    known = ~np.isnan(row)
+    loadings, mean, covariance = model.loadings.numpy(), model.mean.numpy(), model.covariance().numpy()
+    inverse = np.linalg.inv(covariance[np.ix_(known, known)])
+    gain = loadings[known].T @ inverse
+    rest = row[known] - mean[known]
+    log_prob = multivariate_normal(mean[known], covariance[np.ix_(known, known)]).logpdf(row[known])
+    filled = mean + covariance[:, known] @ inverse @ rest
+    return log_prob, gain @ rest, np.eye(loadings.shape[1]) - gain @ loadings[known], np.where(known, row, filled)
+
+
+@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(1, 4))
+def test_answers_are_those_of_the_joint_gaussian(seed, columns, factors):
+    model = made(seed, columns, factors)
+    x = with_holes(model.sample(8, seed), seed)
+    x[:, 0] = torch.where(x.isnan().all(1), 0.5, x[:, 0])
+    log_prob, (mean, root), filled = model.log_prob(x), model.posterior(x), model.impute(x)
+    root = root.expand(8, factors, factors)
+    for i, row in enumerate(x.numpy()):
+        expected = by_inversion(model, row)
+        np.testing.assert_allclose(log_prob[i], expected[0], rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(mean[i], expected[1], rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(root[i] @ root[i].T, expected[2], rtol=1e-8, atol=1e-8)
+        np.testing.assert_allclose(filled[i], expected[3], rtol=1e-8, atol=1e-8)
+
+
+def test_a_row_without_values_has_the_prior():
+    model = made(0, 3, 2)
+    x = torch.full((1, 3), torch.nan).double()
+    mean, root = model.posterior(x)
+    assert model.log_prob(x).tolist() == [0.0]
+    np.testing.assert_array_equal(mean, [[0, 0]])
+    np.testing.assert_array_equal(root[0], np.eye(2))
+    np.testing.assert_array_equal(model.impute(x)[0], model.mean)
+
+
+def test_tiny_noise_costs_no_digits():
+    """The quadratic form as a sum of squares: with σ² = 1e-10 the difference of two large terms would leave none."""
+    model = made(1, 4, 2)
+    sharp = LinearGaussian(model.loadings, model.mean, torch.full((4,), 1e-10).double())
+    z = torch.tensor([[0.3, -1.2]]).double()
+    on_the_plane = z @ sharp.loadings.T + sharp.mean
+    plain = -0.5 * (4 * np.log(2 * np.pi) + torch.linalg.slogdet(sharp.covariance())[1] + (z**2).sum())
+    np.testing.assert_allclose(sharp.log_prob(on_the_plane)[0], plain, atol=1e-6)
+
+
+def test_without_noise_a_square_full_rank_w_is_a_plain_gaussian_and_fewer_columns_have_no_density():
+    model = made(2, 3, 3)
+    flat = LinearGaussian(model.loadings, model.mean, torch.zeros(3).double())
+    x = with_holes(model.sample(20, 0), 1)
+    x[:, 2] = 0.1
+    for i, row in enumerate(x.numpy()):
+        expected = by_inversion(flat, row)
+        np.testing.assert_allclose(flat.log_prob(x)[i], expected[0], rtol=1e-8)
+        np.testing.assert_allclose(flat.impute(x)[i], expected[3], rtol=1e-6, atol=1e-8)
+    thin = LinearGaussian(model.loadings[:, :2], model.mean, torch.zeros(3).double())
+    with pytest.raises(DataError, match=r"2 components explain all variance of 3 columns.*take fewer n_components"):
+        thin.log_prob(x)
+
+
+def test_samples_have_the_moments_of_the_model():
+    """40,000 rows: the error of a covariance is below 5 of its standard errors (1 in 10⁵ to fail)."""
+    model = made(3, 3, 2)
+    x = model.sample(40_000, 7).numpy()
+    covariance = model.covariance().numpy()
+    error = np.sqrt((covariance**2 + np.outer(np.diag(covariance), np.diag(covariance))) / len(x))
+    assert (np.abs(np.cov(x.T) - covariance) < 5 * error).all()
+    assert (np.abs(x.mean(0) - model.mean.numpy()) < 5 * np.sqrt(np.diag(covariance) / len(x))).all()
+    np.testing.assert_array_equal(x[:5], model.sample(40_000, 7).numpy()[:5])
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_blocks_hold_each_row_once(holes):
+    x = torch.arange(3 * (2 * ROWS + 5)).reshape(-1, 3).double()
+    x = with_holes(x, 0) if holes else x
+    assert has_missing(x) == holes
+    seen = torch.full_like(x, -1)
+    for block in blocks(x):
+        known = block.masks[block.owner].bool()
+        seen[block.rows] = torch.where(known, block.values, torch.nan)
+        assert (block.values[~known] == 0).all()
+    np.testing.assert_array_equal(seen, x)
+    if holes:
+        masks, owner = patterns(x)
+        np.testing.assert_array_equal(masks[owner].bool(), ~x.isnan())
+        assert len(masks) == len(torch.unique(x.isnan(), dim=0))
+
+
+# --- EM -----------------------------------------------------------------------------------------------------------
+def fitted(x, weight=None, *, factors=2, isotropic=False, steps=15, starts=1):
+    latent = LinearGaussianEM(x, weight, factors, isotropic=isotropic, floor=1e-6)
+    found = EM(max_iter=steps, tol=0.0, starts=starts).run(latent, 0)
+    return latent.restored(found.params), found
+
+
+@given(st.integers(0, 2**31), st.integers(1, 3), st.booleans(), st.booleans())
+def test_no_step_lowers_the_likelihood_and_the_last_value_is_that_of_the_density(seed, factors, isotropic, holes):
+    x = made(seed, 5, 2, isotropic=isotropic).sample(60, seed)
+    x = with_holes(x, seed, 0.2) if holes else x
+    model, found = fitted(x, factors=factors, isotropic=isotropic, steps=12)
+    assert (found.trace.diff() > -1e-9 * found.trace.abs().max()).all()
+    np.testing.assert_allclose(found.trace[-1], model.log_prob(x).sum(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("isotropic", [False, True])
+def test_one_step_is_that_of_plain_sums_over_rows(isotropic):
+    """The M-step written out: z of each row by inversion, one regression a column, then the spread of z absorbed."""
+    x = with_holes(made(4, 4, 2).sample(50, 4), 4, 0.25)
+    weight = torch.from_numpy(np.random.default_rng(0).uniform(0.1, 2, 50))
+    latent = LinearGaussianEM(x, weight, 2, isotropic=isotropic, floor=1e-9)
+    params = latent.start([0])
+    after = latent.maximise(params, latent.expect(params)[0])
+    model = latent.restored({name: value[0] for name, value in params.items()})
+    found = latent.restored({name: value[0] for name, value in after.items()})
+
+    rows, w = x.numpy(), weight.numpy()
+    codes = [by_inversion(model, row)[1:3] if not np.isnan(row).all() else (np.zeros(2), np.eye(2)) for row in rows]
+    hidden = np.array([[*mean, 1.0] for mean, _ in codes])
+    second = np.einsum("ni,nj->nij", hidden, hidden)
+    second[:, :2, :2] += np.array([covariance for _, covariance in codes])
+    solved, rest, counts = [], [], []
+    for column in rows.T:
+        known = ~np.isnan(column)
+        gram = (w[known, None, None] * second[known]).sum(0)
+        cross = (w[known, None] * column[known, None] * hidden[known]).sum(0)
+        solved.append(np.linalg.solve(gram, cross))
+        rest.append((w[known] * column[known] ** 2).sum() - cross @ solved[-1])
+        counts.append(w[known].sum())
+    solved, rest, counts = np.array(solved), np.array(rest), np.array(counts)
+    moments = (w[:, None, None] * second).sum(0) / w.sum()
+    centre = moments[:2, 2]
+    spread = moments[:2, :2] - np.outer(centre, centre)
+    noise = np.full(4, rest.sum() / counts.sum()) if isotropic else rest / counts
+    np.testing.assert_allclose(found.noise, noise, rtol=1e-8)
+    np.testing.assert_allclose(found.mean, solved[:, 2] + solved[:, :2] @ centre, rtol=1e-8, atol=1e-10)
+    plane = solved[:, :2] @ spread @ solved[:, :2].T
+    np.testing.assert_allclose(found.loadings @ found.loadings.T, plane, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_many_rows_of_a_pattern_are_the_rows_themselves(holes, monkeypatch):
+    """Replaced by d + 1 rows with the same Σ x̃x̃ᵀ, or taken one by one: the same fit."""
+    x = made(5, 3, 1).sample(200, 5)
+    if holes:
+        x[:90, 0], x[150:, 2] = torch.nan, torch.nan
+        x[7, 1] = torch.nan
+    weight = torch.from_numpy(np.random.default_rng(1).uniform(0, 2, 200))
+    compressed = LinearGaussianEM(x, weight, 1, isotropic=False, floor=1e-6)
+    assert sum(len(block.values) for block, _ in compressed._blocks()) < 30
+    short, _ = fitted(x, weight, factors=1)
+    monkeypatch.setattr("likely.models.linear_gaussian.em.MANY", 10**9)
+    one_by_one = LinearGaussianEM(x, weight, 1, isotropic=False, floor=1e-6)
+    assert sum(len(block.values) for block, _ in one_by_one._blocks()) == 200
+    plain, _ = fitted(x, weight, factors=1)
+    for name in ("mean", "noise"):
+        np.testing.assert_allclose(getattr(short, name), getattr(plain, name), rtol=1e-7)
+    np.testing.assert_allclose(short.covariance(), plain.covariance(), rtol=1e-7)
+
+
+def test_several_starts_run_side_by_side_and_the_best_is_kept():
+    x = with_holes(made(6, 5, 2).sample(80, 6), 6, 0.1)
+    _, found = fitted(x, steps=4, starts=4)
+    assert found.finals.shape == (4,)
+    assert found.trace[-1] == found.finals.max()
+    _, alone = fitted(x, steps=4)
+    np.testing.assert_allclose(alone.trace[-1], found.finals[0], rtol=1e-12)
+
+
+def test_units_of_the_columns_do_not_matter():
+    """Factor analysis is equivariant: from metres to kilometres, W and Ψ follow, and log p by the Jacobian."""
+    x = with_holes(made(7, 4, 1).sample(100, 7), 7, 0.1)
+    unit = torch.tensor([1.0, 1e-6, 1e6, 3.0]).double()
+    (plain, one), (scaled, other) = fitted(x, factors=1), fitted(x * unit + 5, factors=1)
+    np.testing.assert_allclose(
+        scaled.loadings @ scaled.loadings.T / torch.outer(unit, unit), plain.loadings @ plain.loadings.T, rtol=1e-6
+    )
+    np.testing.assert_allclose(scaled.noise / unit**2, plain.noise, rtol=1e-6)
+    jacobian = ((~x.isnan()).sum(0) * unit.log()).sum()
+    np.testing.assert_allclose(other.trace[-1] + jacobian, one.trace[-1], rtol=1e-8)
+
+
+def test_what_cannot_be_fitted_is_refused():
+    x = torch.ones(5, 2).double()
+    with pytest.raises(DataError, match="X has no variance: every row is the same"):
+        LinearGaussianEM(x, None, 1, isotropic=False, floor=1e-3)
+    x[:, 1] = torch.nan
+    with pytest.raises(DataError, match="X has no value in column 1"):
+        LinearGaussianEM(x, None, 1, isotropic=False, floor=1e-3)
+
+
+def test_steps_that_do_not_suffice_are_reported():
+    latent = LinearGaussianEM(made(8, 4, 1).sample(50, 8), None, 1, isotropic=False, floor=1e-3)
+    with pytest.warns(ConvergenceWarning, match=r"FactorAnalysis was still rising after max_iter=2 steps of EM"):
+        EM(max_iter=2, tol=1e-12).run(latent, 0, title="FactorAnalysis")

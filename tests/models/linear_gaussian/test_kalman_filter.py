@@ -1,0 +1,504 @@
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.base import clone
+from statsmodels.tsa.statespace.structural import UnobservedComponents
+
+import likely
+from likely import KalmanFilter
+from likely.core.errors import ConvergenceWarning, DataError, SpecError
+from likely.inference import EM
+from likely.models.linear_gaussian.kalman.em import StateSpace, moments
+from likely.models.linear_gaussian.kalman.recursion import System, series
+
+MATRICES = {
+    "transition": [[0.9, 0.2], [-0.2, 0.8]],
+    "observation": [[1.0, 0.0], [0.5, 1.0], [0.0, -1.0]],
+    "transition_covariance": [[0.3, 0.1], [0.1, 0.2]],
+    "observation_covariance": [0.5, 0.4, 0.3],
+    "initial_mean": [1.0, -1.0],
+    "initial_covariance": 1.0,
+    "observation_offset": [5.0, 0.0, -3.0],
+}
+
+
+def known(**changes):
+    """A model of which everything is known."""
+    return KalmanFilter(**MATRICES | changes).fit(np.zeros((2, 3)))
+
+
+def drawn(steps=200, seed=0, missing=0.0, model=None):
+    x = (model or known()).sample(steps, random_state=seed)[0]
+    x[np.random.default_rng(seed).random(x.shape) < missing] = np.nan
+    return x
+
+
+def quiet(**arguments):
+    """EM that runs its steps without a word."""
+    return EM(tol=0.0, **arguments)
+
+
+# --- one step of EM against the moments of the joint Gaussian ---------------------------------------------------------
+
+
+def posterior_of_everything(system, x):
+    """Mean and covariance of all states and all observations of one series, given the observations that are known."""
+    steps = len(x)
+    k = len(system.transition)
+    mean, source = [], []
+    now, roots = system.initial_mean, np.zeros((k, k * steps))
+    roots[:, :k] = np.linalg.cholesky(system.initial_covariance)
+    for t in range(steps):
+        mean.append(now)
+        source.append(roots)
+        roots = system.transition @ roots
+        if t + 1 < steps:
+            roots[:, k * (t + 1) : k * (t + 2)] += np.linalg.cholesky(system.transition_covariance)
+        now = system.transition @ now + system.transition_offset
+    mean, source = np.concatenate(mean), np.concatenate(source)
+    look = np.vstack([np.eye(k * steps), np.kron(np.eye(steps), system.observation)])
+    covariance = look @ source @ source.T @ look.T
+    covariance[k * steps :, k * steps :] += np.kron(np.eye(steps), system.observation_covariance)
+    mean = look @ mean
+    mean[k * steps :] += np.tile(system.observation_offset, steps)
+    seen = np.concatenate([np.zeros(k * steps, dtype=bool), ~np.isnan(x).ravel()])
+    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
+    return mean + gain @ (x[~np.isnan(x)] - mean[seen]), covariance - gain @ covariance[seen]
+
+
+def textbook_step(system, parts):
+    """Maximum likelihood from moments of the complete data: regressions of z_{t+1} and of x_t on [z_t, 1]."""
+    k, p = len(system.transition), len(system.observation)
+    moving, seeing = np.zeros((2 * k + 1, 2 * k + 1)), np.zeros((p + k + 1, p + k + 1))
+    moves = sights = 0
+    firsts = []
+    for x in parts:
+        steps = len(x)
+        mean, covariance = posterior_of_everything(system, x)
+        second = covariance + np.outer(mean, mean)
+        full = np.block([[second, mean[:, None]], [mean[None], np.ones((1, 1))]])
+        one = len(mean)
+        firsts.append((mean[:k], covariance[:k, :k]))
+        for t in range(steps):
+            here = np.arange(t * k, (t + 1) * k)
+            if t + 1 < steps:
+                rows = np.concatenate([here + k, here, [one]])
+                moving += full[np.ix_(rows, rows)]
+                moves += 1
+            if not np.isnan(x[t]).all():
+                rows = np.concatenate([k * steps + np.arange(t * p, (t + 1) * p), here, [one]])
+                seeing += full[np.ix_(rows, rows)]
+                sights += 1
+
+    def regression(total, size, count):
+        solved = np.linalg.solve(total[size:, size:], total[size:, :size]).T
+        return solved, (total[:size, :size] - solved @ total[size:, :size]) / count
+
+    (ab, q), (cd, r) = regression(moving, k, moves), regression(seeing, p, sights)
+    first = np.mean([m for m, _ in firsts], 0)
+    spread = np.mean([c + np.outer(m - first, m - first) for m, c in firsts], 0)
+    return System(ab[:, :-1], ab[:, -1], q, cd[:, :-1], cd[:, -1], r, first, spread)
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_one_step_of_em_is_the_regression_on_joint_gaussian_moments(missing):
+    parts = [drawn(7, seed, missing=0.3 if missing else 0.0) for seed in range(3)]
+    if missing:
+        parts[0][3] = np.nan
+    system = known(transition_offset=[0.1, 0.2], observation_covariance=np.eye(3) + 0.3)._system()
+    data = series(np.concatenate(parts), np.array([0, 7, 14, 21]))
+    model = StateSpace(data, system._asdict(), frozenset(System._fields), 2, diagonal=False)
+    found = model.improved(system, moments(data, system)[0])
+    expected = textbook_step(system, parts)
+    for name in System._fields:
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-9, err_msg=name)
+
+
+# --- learning ---------------------------------------------------------------------------------------------------------
+
+VARIANTS = {
+    "all": {},
+    "more states": {"n_states": 4},
+    "one state": {"n_states": 1},
+    "diagonal": {"covariance": "diagonal"},
+    "offset of the states": {"learn": ("transition", "transition_offset", "observation_covariance")},
+    "known dynamics": {"transition": MATRICES["transition"]},
+    "known view": {"observation": MATRICES["observation"]},
+    "one matrix": {**MATRICES, "learn": "transition_covariance"},
+    "given start": {**MATRICES, "learn": tuple(System._fields)},
+}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_em_never_lowers_the_likelihood(variant, missing):
+    X = [drawn(40, 1, missing), drawn(25, 2, missing), drawn(1, 3)]
+    model = KalmanFilter(**{"inference": quiet(max_iter=25)} | VARIANTS[variant]).fit(X)
+    assert len(model.elbo_) == 26
+    assert np.diff(model.elbo_).min() > -1e-8 * np.abs(model.elbo_).max()
+    assert model.elbo_[-1] > model.elbo_[0]
+    np.testing.assert_allclose(model.elbo_[-1], model.log_prob(X).sum(), rtol=1e-12)
+    assert model.log_likelihood_ == model.elbo_[-1]
+    for name in ("transition_covariance_", "observation_covariance_", "initial_covariance_"):
+        assert np.linalg.eigvalsh(getattr(model, name))[0] > -1e-10
+
+
+def test_what_is_not_to_be_learned_stays():
+    X = drawn(60)
+    model = KalmanFilter(**MATRICES, learn=("observation", "initial_mean"), inference=quiet(max_iter=5)).fit(X)
+    truth = known()
+    for name in set(System._fields) - {"observation", "initial_mean"}:
+        np.testing.assert_array_equal(getattr(model, f"{name}_"), getattr(truth, f"{name}_"))
+    assert np.abs(model.observation_ - truth.observation_).max() > 1e-3
+
+
+def test_the_dynamics_are_recovered_up_to_a_change_of_basis():
+    truth = known()
+    X, new = drawn(4000, 1), drawn(4000, 2)
+    model = KalmanFilter(n_states=2, inference=EM(max_iter=500)).fit(X)
+    assert model.converged_
+    assert model.log_likelihood_ > truth.log_prob(X).sum()
+    assert abs(model.score(new) - truth.score(new)) < 0.02  # 27 parameters cost about 27/2T nats a step
+    found, sought = np.linalg.eigvals(model.transition_), np.linalg.eigvals(truth.transition_)
+    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(sought), rtol=0, atol=0.05)
+    # the first steps hang on the first state, of which one series says little
+    np.testing.assert_allclose(model.predict(new)[20:], truth.predict(new)[20:], rtol=0, atol=0.3)
+    np.testing.assert_allclose(model.observation_covariance_, truth.observation_covariance_, rtol=0, atol=0.08)
+
+
+def test_missing_values_cost_little_of_what_is_learned():
+    X, new = drawn(3000, 1, missing=0.3), drawn(3000, 2)
+    model = KalmanFilter(inference=EM(max_iter=300)).fit(X)
+    assert abs(model.score(new) - known().score(new)) < 0.03
+
+
+def test_several_starts_end_no_worse_than_one():
+    X = drawn(150, 1)
+    one = KalmanFilter(n_states=3, inference=quiet(max_iter=30), random_state=0).fit(X)
+    four = KalmanFilter(n_states=3, inference=quiet(max_iter=30, starts=4), random_state=0).fit(X)
+    assert four.log_likelihood_ >= one.log_likelihood_
+
+
+def test_the_same_seed_gives_the_same_model():
+    X = drawn(80)
+    one, two = (KalmanFilter(inference=quiet(max_iter=5, starts=2), random_state=3).fit(X) for _ in range(2))
+    np.testing.assert_array_equal(one.transition_, two.transition_)
+
+
+def test_a_fit_that_is_cut_short_says_so():
+    with pytest.warns(ConvergenceWarning, match="KalmanFilter was still rising after max_iter=1"):
+        KalmanFilter(inference=EM(max_iter=1)).fit(drawn(50))
+
+
+def test_a_column_that_never_changes_is_held_at_a_floor():
+    X = np.column_stack([drawn(100)[:, 0], np.full(100, 7.0)])
+    model = KalmanFilter(n_states=1, inference=quiet(max_iter=60)).fit(X)
+    assert np.isfinite(model.elbo_).all()
+    assert np.diff(model.elbo_).min() > -1e-6
+    assert np.linalg.eigvalsh(model.observation_covariance_)[0] > 0
+
+
+# --- ready-made structures --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (KalmanFilter.local_level, {"level": "llevel"}),
+        (KalmanFilter.local_trend, {"level": "lltrend"}),
+        (lambda **more: KalmanFilter.seasonal(4, trend=False, **more), {"level": "llevel", "seasonal": 4}),
+    ],
+    ids=["level", "trend", "seasonal"],
+)
+def test_structures_are_those_of_statsmodels(make, words):
+    """Equal likelihood at equal variances, and no variances that statsmodels finds are better."""
+    rng = np.random.default_rng(0)
+    x = np.cumsum(rng.normal(size=120)) + np.tile([3.0, -1.0, 0.0, -2.0], 30) + rng.normal(size=120)
+    model = make(inference=EM(max_iter=1000)).fit(x[:, None])
+    peer = UnobservedComponents(x, **words)
+    k = len(model.initial_mean_)
+    peer.ssm.initialize_known(model.initial_mean_, model.initial_covariance_)
+    peer.loglikelihood_burn = 0
+    variances = np.diag(model.transition_covariance_)
+    noise = [model.observation_covariance_[0, 0], *variances[variances > 0]]
+    assert len(noise) == len(peer.param_names)
+    np.testing.assert_allclose(peer.loglike(noise), model.log_likelihood_, rtol=1e-8)
+    best = peer.fit(disp=0, maxiter=500, start_params=noise, method="nm")
+    assert model.log_likelihood_ > best.llf - 0.05
+    assert model.transition_.shape == (k, k)
+
+
+def test_structures_keep_their_zeros_and_do_not_depend_on_units():
+    x = np.cumsum(np.random.default_rng(0).normal(size=(100, 1)), 0)
+    small = KalmanFilter.seasonal(5, inference=quiet(max_iter=10)).fit(x)
+    large = KalmanFilter.seasonal(5, inference=quiet(max_iter=10)).fit(1e4 * x)
+    assert np.count_nonzero(small.transition_covariance_) <= 3
+    np.testing.assert_array_equal(small.transition_covariance_, np.diag(np.diag(small.transition_covariance_)))
+    np.testing.assert_array_equal(small.transition_[2], [0, 0, -1, -1, -1, -1])
+    np.testing.assert_allclose(large.log_likelihood_ + 100 * np.log(1e4), small.log_likelihood_, rtol=0, atol=0.05)
+    np.testing.assert_allclose(large.transition_covariance_[0, 0], 1e8 * small.transition_covariance_[0, 0], rtol=0.02)
+
+
+def test_air_passengers_are_forecast_with_their_season(shared_data):
+    """Twelve months ahead, on the logarithm: 4 % from the truth on average, and inside the intervals."""
+    counts = pd.read_csv(shared_data / "air_passengers.csv")["Passengers"].to_numpy()
+    x = np.log(counts)[:, None]
+    model = KalmanFilter.seasonal(12, inference=EM(max_iter=300)).fit(x[:-12])
+    ahead = model.forecast(x[:-12], steps=12, level=0.95)
+    assert np.abs(np.exp(ahead.mean - x[-12:]) - 1).mean() < 0.04
+    assert ((ahead.lower <= x[-12:]) & (x[-12:] <= ahead.upper)).mean() >= 11 / 12
+
+
+# --- answers ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_forecast_is_the_prediction_of_missing_steps():
+    model, X = known(), drawn(30, missing=0.1)
+    longer = np.vstack([X, np.full((8, 3), np.nan)])
+    ahead = model.forecast(X, steps=8, level=0.8)
+    expected = model.predict_dist(longer)
+    np.testing.assert_allclose(ahead.mean, model.predict(longer)[30:], rtol=0, atol=1e-12)
+    covariance = expected.covariance_matrix[30:]
+    np.testing.assert_allclose(ahead.distribution.covariance_matrix, covariance, rtol=0, atol=1e-12)
+    deviation = ahead.distribution.variance.sqrt().numpy()
+    np.testing.assert_allclose(ahead.upper - ahead.mean, 1.2815515655446004 * deviation, rtol=1e-9)
+    np.testing.assert_allclose(ahead.mean - ahead.lower, ahead.upper - ahead.mean, rtol=1e-9)
+
+
+def test_the_likelihood_is_the_product_of_one_step_predictions():
+    model, X = known(), drawn(40)
+    each = model.predict_dist(X).log_prob(torch.from_numpy(X))
+    np.testing.assert_allclose(model.log_prob(X), [float(each.sum())], rtol=1e-12)
+    np.testing.assert_allclose(model.score(X), float(each.mean()), rtol=1e-12)
+
+
+def test_intervals_hold_their_share():
+    """600 series of their own, four steps, three columns: each share is within 5 standard errors of the level."""
+    model = known()
+    X, _ = model.sample(24, n_sequences=600, random_state=0)
+    ahead = model.forecast(list(X[:, :20]), steps=4, level=0.8)
+    inside = np.array([(f.lower <= x) & (x <= f.upper) for f, x in zip(ahead, X[:, 20:], strict=True)])
+    assert np.abs(inside.mean(0) - 0.8).max() < 5 * np.sqrt(0.16 / 600)
+
+
+def test_states_lie_in_their_posterior():
+    """Mahalanobis distances of the true states from the smoothed ones have the mean of χ² with 2 degrees, 2 ± 5 s.e."""
+    model = known()
+    X, Z = model.sample(20, n_sequences=400, random_state=1)
+    X[:, 5:8] = np.nan
+    away = np.array([z[6] - p.mean[6].numpy() for z, p in zip(Z, model.posterior(list(X)), strict=True)])
+    covariance = model.posterior(X[0]).covariance_matrix[6].numpy()
+    distance = (away @ np.linalg.inv(covariance) * away).sum(1)
+    assert abs(distance.mean() - 2) < 5 * 2 / np.sqrt(400)
+
+
+def test_samples_have_the_moments_of_the_model():
+    model = known()
+    X, Z = model.sample(3, n_sequences=20_000, random_state=0)
+    assert X.shape == (20_000, 3, 3)
+    assert Z.shape == (20_000, 3, 2)
+    nothing = model.predict_dist(np.full((3, 3), np.nan))
+    mean, covariance = nothing.mean.numpy()[2], nothing.covariance_matrix.numpy()[2]
+    error = np.sqrt(np.diag(covariance) / 20_000)
+    assert (np.abs(X[:, 2].mean(0) - mean) < 5 * error).all()
+    np.testing.assert_allclose(np.cov(X[:, 2].T), covariance, rtol=0, atol=0.1)
+
+
+def test_samples_that_continue_a_series_have_its_forecast():
+    model, X = known(), drawn(30)
+    paths, _ = model.sample(4, n_sequences=5000, given=X, random_state=0)
+    ahead = model.forecast(X, steps=4).distribution
+    error = ahead.variance.sqrt().numpy() / np.sqrt(5000)
+    assert (np.abs(paths.mean(0) - ahead.mean.numpy()) < 5 * error).all()
+
+
+def test_filter_and_smoother_agree_at_the_end_and_the_posterior_is_the_smoother():
+    model, X = known(), drawn(25, missing=0.2)
+    filtered, smoothed = model.filter(X), model.smooth(X)
+    np.testing.assert_allclose(filtered[0][-1], smoothed[0][-1], rtol=1e-12)
+    np.testing.assert_allclose(filtered[1][-1], smoothed[1][-1], rtol=1e-12)
+    assert (np.trace(smoothed[1], axis1=1, axis2=2) <= np.trace(filtered[1], axis1=1, axis2=2) + 1e-12).all()
+    posterior = model.posterior(X)
+    np.testing.assert_array_equal(posterior.mean.numpy(), smoothed[0])
+    np.testing.assert_allclose(posterior.covariance_matrix.numpy(), smoothed[1], rtol=0, atol=1e-14)
+    np.testing.assert_array_equal(model.transform(X), smoothed[0])
+
+
+def test_a_list_of_series_is_answered_as_each_alone():
+    model = known()
+    X = [drawn(12, 1), drawn(5, 2, missing=0.2), drawn(1, 3), drawn(30, 4)]
+    lengths = [len(x) for x in X]
+    together, alone = model.log_prob(X), np.array([model.log_prob(x)[0] for x in X])
+    np.testing.assert_allclose(together, alone, rtol=1e-12)
+    np.testing.assert_allclose(model.log_prob(np.vstack(X), lengths), alone, rtol=1e-12)
+    np.testing.assert_allclose(model.score(X), alone.sum() / sum(lengths), rtol=1e-12)
+    for verb in ("transform", "predict"):
+        answers = getattr(model, verb)(X)
+        for answer, x in zip(answers, X, strict=True):
+            np.testing.assert_allclose(answer, getattr(model, verb)(x), rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(getattr(model, verb)(np.vstack(X), lengths), np.vstack(answers))
+    for verb in ("filter", "smooth"):
+        for (mean, covariance), x in zip(getattr(model, verb)(X), X, strict=True):
+            np.testing.assert_allclose(mean, getattr(model, verb)(x)[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(covariance, getattr(model, verb)(x)[1], rtol=0, atol=1e-12)
+    for posterior, predicted, ahead, x in zip(
+        model.posterior(X), model.predict_dist(X), model.forecast(X, steps=2), X, strict=True
+    ):
+        np.testing.assert_allclose(posterior.mean, model.posterior(x).mean, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(predicted.mean, model.predict_dist(x).mean, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(ahead.upper, model.forecast(x, steps=2).upper, rtol=0, atol=1e-12)
+
+
+def test_steps_that_are_all_missing_add_nothing_to_the_likelihood():
+    model, X = known(), drawn(20)
+    longer = np.vstack([X, np.full((5, 3), np.nan)])
+    np.testing.assert_allclose(model.log_prob(longer), model.log_prob(X), rtol=1e-12)
+
+
+def test_a_diffuse_start_forgets_its_mean():
+    x = np.random.default_rng(0).normal(size=(50, 1)) + 1e4
+    near = KalmanFilter.local_level(inference=quiet(max_iter=1)).fit(x)
+    far = KalmanFilter.local_level(inference=quiet(max_iter=1), initial_mean=5e3).fit(x)
+    np.testing.assert_allclose(near.transform(x), far.transform(x), rtol=1e-6)
+
+
+# --- as an estimator --------------------------------------------------------------------------------------------------
+
+
+def test_saved_and_loaded_it_is_the_same(tmp_path):
+    frame = pd.DataFrame(drawn(40, missing=0.1), columns=["a", "b", "c"])
+    model = KalmanFilter(
+        transition=np.array(MATRICES["transition"]),
+        initial_covariance="diffuse",
+        learn=frozenset({"observation", "observation_covariance"}),
+        inference=quiet(max_iter=3),
+        random_state=0,
+    ).fit(frame)
+    model.save(tmp_path / "series.likely")
+    loaded = likely.load(tmp_path / "series.likely")
+    np.testing.assert_array_equal(loaded.transform(frame), model.transform(frame))
+    np.testing.assert_array_equal(loaded.elbo_, model.elbo_)
+    assert (loaded.n_iter_, loaded.converged_) == (model.n_iter_, model.converged_)
+    assert list(loaded.feature_names_in_) == ["a", "b", "c"]
+    again = clone(loaded).fit(frame)
+    np.testing.assert_allclose(again.observation_, model.observation_, rtol=1e-12)
+
+
+def test_structures_are_saved_and_cloned(tmp_path):
+    x = np.random.default_rng(0).normal(size=(30, 1))
+    model = clone(KalmanFilter.seasonal(4, inference=quiet(max_iter=2))).fit(x)
+    model.save(tmp_path / "season.likely")
+    loaded = likely.load(tmp_path / "season.likely")
+    np.testing.assert_array_equal(loaded.forecast(x, 3).upper, model.forecast(x, 3).upper)
+
+
+def test_a_model_of_known_matrices_is_fitted_without_a_step():
+    model, X = known(), drawn(20)
+    model.fit(X)
+    assert (model.n_iter_, model.converged_) == (0, True)
+    np.testing.assert_allclose(model.elbo_, model.log_prob(X), rtol=1e-12)
+
+
+def test_a_fit_that_fails_leaves_no_model_behind():
+    model = known()
+    with pytest.raises(DataError, match="infinity"):
+        model.fit([[np.inf, 0.0, 0.0]])
+    assert not hasattr(model, "transition_")
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            {"transition": np.eye(3)},
+            r"transition_covariance has shape \(2, 2\); for 3 states it must be \(3, 3\)",
+        ),
+        (
+            {"observation": np.eye(2)},
+            r"observation has shape \(2, 2\); for 2 states and 3 columns of X it must be \(3, 2\)",
+        ),
+        ({"n_states": 3}, r"transition has shape \(2, 2\); for 3 states it must be \(3, 3\)"),
+        ({"n_states": 0}, r"n_states=0\): n_states must be a whole number above 0, or None"),
+        (
+            {"observation_covariance": [[1, 2, 0], [2, 1, 0], [0, 0, 1]]},
+            r"observation_covariance is not a covariance: its smallest eigenvalue is -1, and none may be negative",
+        ),
+        ({"transition_covariance": [-0.5, 1]}, r"transition_covariance is not a covariance: .* eigenvalue is -0.5"),
+        ({"initial_covariance": [[1, 0.5], [0, 1]]}, r"initial_covariance is not symmetric: 0.5 at \(0, 1\), but 0 at"),
+        ({"initial_mean": [np.nan, 0]}, r"initial_mean has the value nan; all its values must be finite"),
+        ({"initial_covariance": "huge"}, r"initial_covariance must be numbers or \"diffuse\""),
+        ({"transition": [[1, 2], [3]]}, r"transition=\[\[1, 2\], \[3\]\]\): transition must be numbers"),
+        ({"covariance": "tied"}, r"covariance='tied'\): covariance is \"full\" or \"diagonal\""),
+        ({"learn": "noise"}, r"learn=…\) names 'noise'; it can name transition, transition_offset"),
+        (
+            {"covariance": "diagonal", "learn": "transition_covariance"},
+            r"transition_covariance is not diagonal, so EM cannot begin there",
+        ),
+        ({"inference": 3, "learn": None}, "inference must be one of"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, message):
+    with pytest.raises(SpecError, match=message):
+        KalmanFilter(**MATRICES | arguments).fit(drawn(10))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, x: m.fit([x, x[:0]]), "sequence 1 is empty"),
+        (lambda m, x: m.fit(np.column_stack([x[:, :2], np.full(len(x), np.nan)])), "Column 2 of X has no value"),
+        (lambda m, x: m.log_prob(x[:, :2]), "2 features"),
+        (lambda m, x: m.log_prob(x, lengths=[3, 3]), "lengths"),
+        (lambda m, x: m.forecast(x, steps=0), "steps=0: it must be a whole number above 0"),
+        (lambda m, x: m.forecast(x, steps=2, level=90), "level=90: the probability of the interval must be between"),
+        (lambda m, x: m.sample(0), "n_steps=0: it must be"),
+        (lambda m, x: m.sample(2, n_sequences=-1), "n_sequences=-1: it must be"),
+        (lambda m, x: m.sample(2, given=[x, x]), "given has 2 series; a sample continues one"),
+    ],
+)
+def test_wrong_data_are_refused(call, message):
+    model = KalmanFilter(inference=quiet(max_iter=1)).fit(drawn(10))
+    with pytest.raises(DataError, match=message):
+        call(model, drawn(10))
+
+
+def test_an_observation_without_noise_that_is_known_before_is_refused():
+    with pytest.raises(DataError, match="The observation at row 1 has no density given the rows before it"):
+        KalmanFilter(
+            transition=1.0, observation=[[1.0]], transition_covariance=0.0, observation_covariance=0.0, n_states=1,
+            initial_mean=0.0, initial_covariance=1.0,
+        ).fit([[1.0], [1.0]])  # fmt: skip
+
+
+# --- several processes ------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys
+import numpy as np
+import torch
+torch.set_num_threads(1)
+from likely import KalmanFilter
+from likely.core import distributed
+from likely.inference import EM
+random = np.random.default_rng(0)
+X = [np.cumsum(random.normal(size=(n, 2)), 0) for n in (40, 3, 25, 1, 30)]
+X[2][random.random(X[2].shape) < 0.2] = np.nan
+model = KalmanFilter(inference=EM(max_iter=15, tol=0.0, starts=2), random_state=0).fit(X)
+alone = KalmanFilter.local_level(inference=EM(max_iter=3, tol=0.0)).fit(X[0][:, :1])
+known = KalmanFilter(transition=np.eye(2), observation=np.eye(2), transition_covariance=1.0, observation_covariance=1.0,
+                     initial_mean=0.0, initial_covariance=1.0).fit(X)
+found = {f"{i}{name}": getattr(m, name) for i, m in enumerate((model, alone, known)) for name in m._arrays}
+"""
+
+
+def test_two_processes_fit_what_one_fits(by_processes):
+    alone, first, second = by_processes(SCRIPT)
+    for name in alone:
+        np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+        np.testing.assert_allclose(first[name], alone[name], rtol=1e-8, atol=1e-8, err_msg=name)

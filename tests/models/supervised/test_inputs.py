@@ -1,0 +1,153 @@
+"""Sequences of any lengths and graphs are rows like any others: every inference, every answer."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import likely
+from likely import Classifier, Regressor, priors
+from likely.core.errors import DataError, LikelyWarning, SpecError
+from likely.core.spec import registered
+from likely.data.graph import Graph
+from likely.inference import MAP, Inference
+from likely.likelihoods import Normal
+from likely.optim import LBFGS, Adam
+
+SETTLED = MAP(LBFGS(), epochs=300, batch_size=None, tol=1e-5)
+
+
+class Steps(nn.Module):
+    """tanh of each step, then an answer for each, or for their mean."""
+
+    def __init__(self, features, outputs, each):
+        super().__init__()
+        self.inner, self.outer, self.each = nn.Linear(features, 3), nn.Linear(3, outputs), each
+
+    def forward(self, x):
+        hidden = torch.tanh(self.inner(x.features))
+        if self.each:
+            return self.outer(hidden)
+        total = hidden.new_zeros(len(x), 3).index_add(0, x.owner, hidden)
+        return self.outer(total / x.lengths.unsqueeze(1))
+
+
+def by_row(in_shape, out_features):
+    return Steps(in_shape[-1], out_features, each=False)
+
+
+def by_step(in_shape, out_features):
+    return Steps(in_shape[-1], out_features, each=True)
+
+
+@pytest.fixture(scope="module")
+def sequences():
+    rng = np.random.default_rng(0)
+    X = [rng.normal(size=(rng.integers(1, 6), 2)) for _ in range(24)]
+    return X, np.array([x[:, 0].mean() for x in X]), [x[:, 0] - x[:, 1] for x in X]
+
+
+@pytest.mark.parametrize("name", registered(Inference))
+@pytest.mark.parametrize("each", [False, True])
+def test_every_inference_takes_rows_of_any_length(sequences, name, each):
+    X, of_rows, of_steps = sequences
+    y = of_steps if each else of_rows
+    model = Regressor(
+        network=by_step if each else by_row, inference=registered(Inference)[name].example(), random_state=0
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelyWarning)
+        model.fit(X, y)
+    predicted = model.predict(X)
+    assert [np.shape(p) for p in predicted] == [np.shape(t) for t in y]
+    by_distribution = model.predict_dist(X).mean.numpy().ravel()
+    np.testing.assert_allclose(np.concatenate([np.ravel(p) for p in predicted]), by_distribution, rtol=1e-4, atol=1e-5)
+    assert model.log_prob(X, y).shape == (len(X),)
+    alone = model.predict(X[3:4])
+    np.testing.assert_allclose(np.ravel(alone[0]), np.ravel(predicted[3]), rtol=1e-4, atol=1e-5)
+
+
+def test_targets_of_steps_are_targets_of_rows_of_one_step(sequences):
+    X, _, y = sequences
+    model = Regressor(Normal(scale=1.0), by_step, prior=priors.Normal(1.0), inference=SETTLED, random_state=0).fit(X, y)
+    flat = [row[None] for x in X for row in x]
+    single = Regressor(Normal(scale=1.0), by_row, prior=priors.Normal(1.0), inference=SETTLED, random_state=0).fit(
+        [*flat, np.zeros((2, 2))], np.concatenate([*y, [0.0]]), sample_weight=[1.0] * len(flat) + [0.0]
+    )
+    np.testing.assert_allclose(np.concatenate(model.predict(X)), single.predict(flat), atol=0.01)
+
+
+def test_weights_of_rows_count_at_each_of_their_steps(sequences):
+    X, _, y = sequences
+    weight = np.arange(len(X)) % 3
+    chosen = np.repeat(np.arange(len(X)), weight)
+    fitted = [
+        Regressor(Normal(scale=1.0), by_step, prior=priors.Normal(1.0), inference=SETTLED, random_state=0).fit(
+            *arguments
+        )
+        for arguments in ((X, y, weight), ([X[i] for i in chosen], [y[i] for i in chosen]))
+    ]
+    first, second = (np.concatenate(model.predict(X)) for model in fitted)
+    np.testing.assert_allclose(first, second, atol=0.01)
+    assert fitted[0].score(X, y) > 0.9
+
+
+def test_dense_sequences_can_be_asked_of_a_model_of_any_lengths(sequences):
+    X, y, _ = sequences
+    model = Regressor(network=by_row, inference=MAP(epochs=2), random_state=0).fit(X, y)
+    dense = np.stack([X[0]] * 3)
+    np.testing.assert_allclose(model.predict(dense), model.predict([X[0]] * 3))
+
+
+def test_nodes_of_one_graph_with_few_labels():
+    rng = np.random.default_rng(0)
+    graph = Graph(rng.normal(size=(40, 2)), rng.integers(0, 40, (2, 80)))
+    labels = np.where(graph.features[:, 0].numpy() > 0, 1, 0)
+    seen = np.where(np.arange(40) % 2, labels, -1)
+    model = Classifier(network=by_step, inference=MAP(Adam(0.05), epochs=200), random_state=0).fit(graph, seen)
+    assert model.predict(graph).shape == (40,)
+    assert model.predict_proba(graph).shape == (40, 2)
+    assert model.sample(graph, 3).shape == (3, 40)
+    assert model.score(graph, labels) > 0.9
+
+
+def test_a_model_of_sequences_is_saved_and_loaded(sequences, tmp_path):
+    X, _, y = sequences
+    model = Regressor(network=by_step, inference=MAP(epochs=2), random_state=0).fit(X, y)
+    model.save(tmp_path / "m.likely")
+    loaded = likely.load(tmp_path / "m.likely", network=by_step)
+    for found, wanted in zip(loaded.predict(X), model.predict(X), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_what_does_not_fit_is_said(sequences):
+    X, of_rows, of_steps = sequences
+    model = Regressor(network=by_row, inference=MAP(epochs=1)).fit(X, of_rows)
+    with pytest.raises(
+        SpecError, match="network Linear cannot take sequences as rows: it takes rows of one shape; for"
+    ):
+        Regressor().fit(X, of_rows)
+    with pytest.raises(SpecError, match="one entry for each row; for 2 rows"):
+        Regressor(network=by_step).fit(X, of_rows)
+    with pytest.raises(SpecError, match="one entry for each position"):
+        Regressor(network=by_row).fit(X, of_steps)
+    with pytest.raises(DataError, match=r"y\[0\] has \d entries, but sequence 0 has \d steps"):
+        Regressor(network=by_step).fit(X, [of_steps[0][:-1] if len(X[0]) > 1 else np.zeros(2), *of_steps[1:]])
+    with pytest.raises(DataError, match=r"features of shape \(3,\) at each step; the model was fitted on \(2,\)"):
+        model.predict([np.zeros((1, 3)), np.zeros((2, 3))])
+    with pytest.raises(DataError, match="X has graphs; the model was fitted on sequences of different lengths"):
+        model.predict([Graph([[1.0, 2.0]], [])])
+    with pytest.raises(DataError, match="sample_weight has shape"):
+        Regressor(network=by_step).fit(X, of_steps, sample_weight=np.ones(3))
+    with pytest.raises(DataError, match=r"X\[1\] is a list, and others are graphs"):
+        Regressor(network=by_step).fit([Graph([[1.0]], []), [1.0]], [1.0, 2.0])
+    dense = Regressor(network=lambda i, o: nn.Sequential(nn.Flatten(), nn.LazyLinear(o)), inference=MAP(epochs=1))
+    dense.fit(np.zeros((4, 3, 2)), np.arange(4.0))
+    with pytest.raises(
+        DataError, match="X has sequences of different lengths; the model was fitted on rows of one shape"
+    ):
+        dense.predict(X)
