@@ -92,7 +92,7 @@ def _compiles(decay: Tensor, inputs: Tensor) -> bool:
 
 
 def _compiled(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
-    from .scan_loop import scan_ahead, scan_back  # only where it is needed: numba loads slowly
+    from .compiled.scan_loop import scan_ahead, scan_back  # only where it is needed: numba loads slowly
 
     u = inputs.detach().contiguous()
     out = torch.empty_like(u)
@@ -102,7 +102,7 @@ def _compiled(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
 
 def _compiled_slopes(decay: Tensor, slope: Tensor, h: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
     """∂L/∂λ and ∂L/∂u in one pass over the steps."""
-    from .scan_loop import slopes_of_ahead, slopes_of_back
+    from .compiled.scan_loop import slopes_of_ahead, slopes_of_back
 
     slope = slope.resolve_conj().contiguous()
     g, rate = torch.empty_like(slope), torch.empty_like(slope[..., 0, :])
