@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from likely import Classifier, Regressor
-from likely.inference import glm
+from likely.inference.linear import glm
 from likely.inference.linear.design import design_of
 from likely.inference.linear.glm import LinearEnergy
 from likely.likelihoods import Categorical, Normal, Ordinal, Poisson

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from likely import Regressor
-from likely.inference import moments
+from likely.inference.linear import moments
 from likely.inference.linear.design import design_of
 from likely.networks import Linear
 

@@ -8,7 +8,7 @@ import torch
 from torch.func import functional_call
 
 from likely import Classifier, Regressor
-from likely.inference import network_energy
+from likely.inference.linear import network_energy
 from likely.inference.linear.network_energy import NetworkEnergy
 from likely.likelihoods import Normal, Poisson
 from likely.networks import MLP

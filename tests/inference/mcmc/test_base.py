@@ -21,8 +21,10 @@ from likely.core.errors import (
     SpecError,
     TrainingError,
 )
-from likely.inference import HMC, NUTS, Checkpoint, Ensemble, Exact, Langevin, MetropolisHastings, draws, mcmc
+from likely.inference import HMC, NUTS, Checkpoint, Ensemble, Exact, Langevin, MetropolisHastings
 from likely.inference.log_posterior import LogPosterior
+from likely.inference.mcmc import base as mcmc
+from likely.inference.mcmc import draws
 from likely.inference.mcmc.convergence import diagnose
 from likely.likelihoods import Normal
 from likely.networks import MLP

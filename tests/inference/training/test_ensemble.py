@@ -11,7 +11,7 @@ from torch import nn
 from likely import Classifier, Regressor
 from likely.core.errors import ConvergenceWarning, SpecError
 from likely.inference import MAP, Ensemble, Exact, Inference, Newton, Posterior
-from likely.inference import map as map_module
+from likely.inference.training import map as map_module
 from likely.likelihoods import Normal, Poisson
 from likely.networks import MLP, Linear
 from likely.optim import LBFGS, SGD, Adam, Cosine, RMSprop

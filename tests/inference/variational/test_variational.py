@@ -15,7 +15,8 @@ import likely
 from likely import Classifier, Regressor
 from likely.core.errors import ModelFileError, SpecError
 from likely.core.files import read_file, write_file
-from likely.inference import MAP, Ensemble, Exact, Variational, mini_batches
+from likely.inference import MAP, Ensemble, Exact, Variational
+from likely.inference.training import mini_batches
 from likely.inference.variational.gaussian_family import FullRank, LowRank, MeanField
 from likely.inference.variational.variational import VariationalPosterior
 from likely.likelihoods import Normal, Poisson

@@ -17,7 +17,7 @@ from torch import nn
 import likely
 from likely.core.errors import DataError, LikelyWarning, SpecError, TrainingError
 from likely.kernels import RBF, Constant, Deep, Linear, Matern, Periodic, Polynomial, White
-from likely.models import kernel_machine
+from likely.models.kernel import kernel_machine
 from likely.models.kernel.kernel_ridge import KernelRidge
 from likely.networks import MLP
 from likely.networks.base import as_network

@@ -23,7 +23,7 @@ import likely
 from likely.core.errors import ConvergenceWarning, DataError, SpecError, TrainingError
 from likely.core.spec import registered
 from likely.kernels import RBF, Deep, Kernel, Linear, Matern, Polynomial, White
-from likely.models import support_vector_dual
+from likely.models.kernel import support_vector_dual
 from likely.models.kernel.support_vector import SupportVector
 from likely.networks import MLP
 
