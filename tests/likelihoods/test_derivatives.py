@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -24,7 +26,22 @@ def test_scores_equal_automatic_differentiation(spec):
     eta, y = draw(spec)
     _, score, _ = curvature(spec, eta, y)
     torch.testing.assert_close(spec.derivatives(eta, y)[1], score)
-    torch.testing.assert_close(spec.slope(eta, y)[1], score)
+    torch.testing.assert_close(spec.smooth_value_and_grad(eta, y)[1], score)
+
+
+@pytest.mark.parametrize("rows", [(50,), (3, 20)], ids=["rows", "members"])
+@pytest.mark.parametrize("scale", [1.0, 1e3], ids=["usual", "extreme"])
+@pytest.mark.parametrize("spec", [*SPECS, Laplace(scale=0.7), Laplace(scale="input")], ids=repr)
+def test_value_and_grad_is_log_prob_and_its_gradient(spec, scale, rows):
+    """Also far out, where exponentials are bounded: there the gradient is that of the bounded form."""
+    eta, y = draw(spec, math.prod(rows))
+    point = (scale * eta).reshape(*rows, -1).requires_grad_()
+    y = y.reshape(*rows, *y.shape[1:])
+    value = spec.log_prob(point, y)
+    (gradient,) = torch.autograd.grad(value.sum(), point)
+    own, score = spec.value_and_grad(point.detach(), y)
+    torch.testing.assert_close(own, value.detach())
+    torch.testing.assert_close(score, gradient)
 
 
 @pytest.mark.parametrize("spec", OWN, ids=repr)

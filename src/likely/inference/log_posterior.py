@@ -167,7 +167,7 @@ class LogPosterior:
         slope = {name: torch.zeros_like(part) for name, part in parameters.items()}
         for batch in self._blocks(chains):
             rows = len(batch.x)
-            log_prob, score = self.problem.likelihood.slope(*self._side_by_side(parameters, batch))
+            log_prob, score = self.problem.likelihood.smooth_value_and_grad(*self._side_by_side(parameters, batch))
             weight = theta.new_ones(rows) if batch.weight is None else batch.weight
             value += weight @ log_prob.view(rows, chains)
             score = score.reshape(rows, chains, -1)

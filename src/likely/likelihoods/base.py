@@ -157,13 +157,20 @@ class Likelihood(Spec, axis="likelihood"):
         """
         return curvature(self, eta, y)
 
-    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """log p (n,) and its gradient in η (n, size), of n rows."""
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """log p(y | η), of shape (…), and its gradient in η, of shape (…, size): what training without autograd asks.
+
+        An override is a closed form, tested against this one.
+        """
         with torch.enable_grad():
             point = eta.detach().requires_grad_()
             log_prob = self.log_prob(point, y)
             (score,) = torch.autograd.grad(log_prob.sum(), point)
         return log_prob.detach(), score
+
+    def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The value and the gradient that belong to the Hessian of `derivatives`: up to a constant, kinks rounded."""
+        return self.value_and_grad(eta, y)
 
     # --- estimates without x ------------------------------------------------------------------------------------
     def weighted_mle(self, y: Tensor, weight: Tensor) -> Tensor:

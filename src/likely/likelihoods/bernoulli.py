@@ -44,13 +44,14 @@ class Bernoulli(Likelihood):
 
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """y − p and p(1 − p)."""
-        log_prob, score = self.slope(eta, y)
+        log_prob, score = self.value_and_grad(eta, y)
         mean = y.to(eta).unsqueeze(-1) - score
         return log_prob, score, (mean * (1 - mean)).unsqueeze(-1)
 
-    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        y, logit = y.to(eta), eta[..., 0]
-        return y * logit + log_sigmoid(-logit), (y - logit.sigmoid()).unsqueeze(-1)
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        sign = 2 * y.to(eta.dtype) - 1
+        margin = sign * eta[..., 0]
+        return log_sigmoid(margin), (sign * (-margin).sigmoid()).unsqueeze(-1)
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The log odds of the weighted mean."""

@@ -42,15 +42,17 @@ class Categorical(_Labels):
 
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """[y = k] − pₖ and diag(p) − ppᵀ."""
-        log_prob, score = self.slope(eta, y)
+        log_prob, score = self.value_and_grad(eta, y)
         probability = eta.softmax(-1)
         outer = probability.unsqueeze(-1) * probability.unsqueeze(-2)
         return log_prob, score, torch.diag_embed(probability) - outer
 
-    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        log_probability, index = eta.log_softmax(-1), y.long().unsqueeze(-1)
-        score = -log_probability.exp()
-        return log_probability.gather(-1, index).squeeze(-1), score.scatter_add(-1, index, torch.ones_like(score))
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        index = y.long().expand(eta.shape[:-1]).unsqueeze(-1)
+        log_probability = eta.log_softmax(-1)
+        value = log_probability.gather(-1, index)
+        score = log_probability.exp_().neg_()
+        return value.squeeze(-1), score.scatter_add_(-1, index, torch.ones_like(value))
 
     def label_log_probs(self, eta: Tensor) -> Tensor:
         return eta.log_softmax(-1)

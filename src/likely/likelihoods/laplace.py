@@ -63,13 +63,24 @@ class Laplace(Likelihood):
         The true second derivative is 0, which leads nowhere; with this one Newton's steps are the reweighted least
         squares of least absolute deviations. The kink is rounded within `KINK`·s, so that the steps come to rest.
         """
-        log_prob, score = self.slope(eta, y)
+        log_prob, score = self.smooth_value_and_grad(eta, y)
         log_scale = bounded_log(logarithms(eta, 1, self.scale)[0])
         distance = ((y - eta[..., 0]).abs() * (-log_scale).exp()).clamp_min(KINK)
         parts = [(-2 * log_scale).exp() / distance, torch.ones_like(distance)][: eta.shape[-1]]
         return log_prob, score, torch.diag_embed(torch.stack(parts, -1))
 
-    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        log_scale = bounded_log(logarithms(eta, 1, self.scale)[0])
+        gap = (y - eta[..., 0]) * (inverse := (-log_scale).exp())
+        distance = gap.abs()
+        value = -distance - log_scale - math.log(2)
+        if not isinstance(self.scale, str):
+            return value, (gap.sign() * inverse).unsqueeze(-1)
+        free = (log_scale == eta[..., 1]).to(eta)  # beyond its bound log s is constant
+        return value, torch.stack([gap.sign() * inverse, (distance - 1) * free], -1)
+
+    def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """|r| is a parabola within `KINK`·s of 0, so that Newton's steps come to rest there."""
         log_scale = bounded_log(logarithms(eta, 1, self.scale)[0])
         gap = (y - eta[..., 0]) * (-log_scale).exp()
         distance = gap.abs()

@@ -58,17 +58,20 @@ class Normal(Likelihood):
 
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The expected information, diag(1/σ², 2) in (μ, log σ): unlike the observed one it is always positive."""
-        log_prob, score = self.slope(eta, y)
+        log_prob, score = self.value_and_grad(eta, y)
         precision = self._precision(eta)
         parts = [precision, torch.full_like(precision, 2.0)][: eta.shape[-1]]
         return log_prob, score, torch.diag_embed(torch.stack(parts, -1))
 
-    def slope(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        precision, gap = self._precision(eta), y - eta[..., 0]
-        squared = gap.square() * precision
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        log_scale = bounded_log(logarithms(eta, 1, self.scale)[0])
+        gap = (y - eta[..., 0]) * (inverse := (-log_scale).exp())
+        squared = gap.square()
+        value = -0.5 * squared - log_scale - 0.5 * LOG_2PI
         if not isinstance(self.scale, str):
-            return -0.5 * squared, (gap * precision).unsqueeze(-1)
-        return -0.5 * squared - eta[..., 1], torch.stack([gap * precision, squared - 1], -1)
+            return value, (gap * inverse).unsqueeze(-1)
+        free = (log_scale == eta[..., 1]).to(eta)  # beyond its bound log σ is constant
+        return value, torch.stack([gap * inverse, (squared - 1) * free], -1)
 
     def _precision(self, eta: Tensor) -> Tensor:
         if isinstance(self.scale, str):

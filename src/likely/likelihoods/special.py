@@ -8,7 +8,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import softplus
 
-__all__ = ["LOG_2PI", "bounded_exp", "bounded_log", "gamma_remainder", "log_one_minus_exp", "log_sigmoid"]
+__all__ = [
+    "LOG_2PI",
+    "bounded_exp",
+    "bounded_exp_grad",
+    "bounded_log",
+    "gamma_remainder",
+    "log_one_minus_exp",
+    "log_sigmoid",
+]
 
 LOG_2PI = math.log(2 * math.pi)
 
@@ -23,6 +31,15 @@ def bounded_exp(x: Tensor) -> Tensor:
     """
     low = x.clamp_max(0.4 * math.log(torch.finfo(x.dtype).max))
     return low.exp() * (1 + (x - low))
+
+
+def bounded_exp_grad(x: Tensor) -> Tensor:
+    """The derivative of `bounded_exp`.
+
+    >>> bounded_exp_grad(torch.tensor(0.0))
+    tensor(1.)
+    """
+    return x.clamp_max(0.4 * math.log(torch.finfo(x.dtype).max)).exp()
 
 
 def bounded_log(log_scale: Tensor) -> Tensor:

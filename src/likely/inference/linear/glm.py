@@ -96,7 +96,7 @@ class LinearEnergy:
             if hessian:
                 log_prob, score, information = likelihood.derivatives(eta, y)
             else:
-                log_prob, score = likelihood.slope(eta, y)
+                log_prob, score = likelihood.smooth_value_and_grad(eta, y)
             if weight is not None:
                 log_prob, score = log_prob * weight, score * weight.unsqueeze(-1)
             total -= log_prob.sum()

@@ -65,7 +65,7 @@ def test_the_mode_is_where_a_plain_optimiser_finds_it(likelihood):
     def cost(flat):
         latent = torch.from_numpy(flat.reshape(ROWS, -1))
         log_prob = (WEIGHT * problem.likelihood.log_prob(latent, problem.y)).sum()
-        score = WEIGHT.unsqueeze(-1) * problem.likelihood.slope(latent, problem.y)[1]
+        score = WEIGHT.unsqueeze(-1) * problem.likelihood.smooth_value_and_grad(latent, problem.y)[1]
         pulled = precision @ latent.numpy()
         return 0.5 * (latent.numpy() * pulled).sum() - float(log_prob), (pulled - score.numpy()).ravel()
 

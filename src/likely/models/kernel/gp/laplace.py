@@ -149,7 +149,11 @@ class _Here:
     @cached_property
     def change_of_score(self) -> Tensor:
         """∂score/∂η (n, k, size)."""
-        slope, weight, k = self.problem.likelihood.slope, self.problem.weight.unsqueeze(-1), self.problem.latent
+        slope, weight, k = (
+            self.problem.likelihood.smooth_value_and_grad,
+            self.problem.weight.unsqueeze(-1),
+            self.problem.latent,
+        )
         return self._differences(lambda eta: weight * slope(eta, self.problem.y)[1][:, :k])
 
     @cached_property
