@@ -33,7 +33,7 @@ def run(repeats: int = 3) -> list[Result]:
     noise = 0.1 * float(y.var())  # where Likely starts by itself
 
     def likely_fit() -> float:
-        model = GaussianProcess(1.0 * RBF(1.0), Normal(), mean="zero", restarts=0, random_state=0).fit(x, y)
+        model = GaussianProcess(1.0 * RBF(1.0), Normal(), mean="zero", starts=1, random_state=0).fit(x, y)
         return model.log_evidence_
 
     def sklearn_fit() -> float:

@@ -30,7 +30,7 @@ from likely.likelihoods import Normal
 x, _ = clouds({rows}, {columns}, {k}, np.float32)
 model = {model}.fit(x)
 used = len(np.unique(model.predict(x)))
-rise = np.diff(model.elbo_)[0] / len(x)
+rise = np.diff(model.history_)[0] / len(x)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6, rise, used)
 """
 

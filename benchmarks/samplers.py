@@ -50,13 +50,15 @@ def _schools(seed: int) -> np.ndarray:
     start = torch.zeros(256, 10)
     start[:, 1] = 1.0
     support = [(constraints.real, 1), (constraints.positive, 1), (constraints.real, 8)]
-    return sample(log_prob, start, HMC(), draws=100, warmup=150, seed=seed, support=support).draws.numpy()
+    return sample(log_prob, start, HMC(), draws=100, warmup=150, random_state=seed, support=support).draws.numpy()
 
 
 def _normal(seed: int) -> np.ndarray:
     precision = torch.from_numpy(np.linalg.inv(COVARIANCE))
     start = torch.zeros(128, SIZE)
-    found = sample(lambda x: -0.5 * ((x @ precision) * x).sum(1), start, HMC(), draws=100, warmup=150, seed=seed)
+    found = sample(
+        lambda x: -0.5 * ((x @ precision) * x).sum(1), start, HMC(), draws=100, warmup=150, random_state=seed
+    )
     return found.draws.numpy()
 
 

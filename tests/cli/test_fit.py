@@ -48,7 +48,7 @@ def test_parts_are_read_from_text(run, shop):
 def test_the_same_seed_gives_the_same_model(run, shop):
     small = ["--network", "mlp(hidden=[4])", "--inference", "map(epochs=3)", "--ignore", "id"]
     for name, seed in (("a", 3), ("b", 3), ("c", 4)):
-        assert run("fit", shop, "-t", "spend", *small, "--seed", seed, "--out", name).code == 0
+        assert run("fit", shop, "-t", "spend", *small, "--random-state", seed, "--out", name).code == 0
     rows = read_table(shop)
     a, b, c = (load(name).predict(rows) for name in "abc")
     np.testing.assert_array_equal(a, b)
@@ -149,7 +149,7 @@ def test_a_missing_table_is_named(run, refused):
     refused(run("fit", "none.csv", "-t", "y"), "No table at none.csv")
 
 
-@pytest.mark.parametrize("options", [[], ["--seed", "many"], ["--seed", "-1"], ["--colour", "red"]])
+@pytest.mark.parametrize("options", [[], ["--random-state", "many"], ["--random-state", "-1"], ["--colour", "red"]])
 def test_usage_errors_have_code_2(run, shop, options):
     ran = run("fit", shop, *(["-t", "spend"] if options else []), *options)
     assert ran.code == 2

@@ -29,7 +29,7 @@ def counts(run):
 
 
 def test_a_mixture_is_the_one_that_python_would_fit(run, clusters):
-    ran = run("fit", "points.csv", "--model", "gaussian_mixture(n_components=2)", "--ignore", "id", "--seed", 3)
+    ran = run("fit", "points.csv", "--model", "gaussian_mixture(n_components=2)", "--ignore", "id", "--random-state", 3)
     assert ran.code == 0, ran.err
     assert "saved     points-gaussian_mixture.likely" in ran.out
     assert "80 rows of a, b" in ran.out
@@ -43,11 +43,15 @@ def test_a_mixture_is_the_one_that_python_would_fit(run, clusters):
 
 def test_new_rows_are_drawn(run, clusters):
     assert run("fit", "points.csv", "-m", "mixture(normal(), n_components=2)", "--ignore", "id", "-o", "m").code == 0
-    ran = run("sample", "m", "--rows", 50, "--seed", 1)
+    ran = run("sample", "m", "--rows", 50, "--random-state", 1)
     drawn = pl.read_csv(ran.out.encode())
     assert drawn.columns == ["a", "b", "component"]
     assert drawn.height == 50
-    assert run("sample", "m", "-n", 50, "--seed", 1).out == ran.out != run("sample", "m", "-n", 50, "--seed", 2).out
+    assert (
+        run("sample", "m", "-n", 50, "--random-state", 1).out
+        == ran.out
+        != run("sample", "m", "-n", 50, "--random-state", 2).out
+    )
     assert run("sample", "m", "-n", 5, "--out", "new.csv").code == 0
     assert pl.read_csv("new.csv").height == 5
 

@@ -149,12 +149,12 @@ def test_the_module_given_is_not_touched():
 
 # --- files ----------------------------------------------------------------------------------------------------------
 def test_state_and_restore_are_inverse():
-    found = Posterior.of(*modules(3), weights=torch.tensor([0.2, 0.5, 0.3]), info={"evidence": -3.5})
+    found = Posterior.of(*modules(3), weights=torch.tensor([0.2, 0.5, 0.3]), info={"log_evidence": -3.5})
     learned, tensors = found.state()
     again = Posterior.restore(modules(1)[0], learned, tensors)
     torch.testing.assert_close(again.eta(X), found.eta(X))
     assert torch.equal(again.weights, found.weights)
-    assert again.info == {"evidence": -3.5}
+    assert again.info == {"log_evidence": -3.5}
 
 
 def test_tensors_that_do_not_fit_the_module_are_refused():

@@ -53,9 +53,9 @@ def test_weights_are_learned_with_the_numbers():
     assert trained(Deep(MLP((16,), activation="tanh"), RBF())) < trained(RBF()) - 5
 
 
-def test_the_seed_says_which_weights_it_starts_from():
+def test_random_state_says_which_weights_it_starts_from():
     assert torch.equal(Deep(MLP((8,))).matrix(X), Deep(MLP((8,))).matrix(X))
-    assert not torch.equal(Deep(MLP((8,))).matrix(X), Deep(MLP((8,)), seed=1).matrix(X))
+    assert not torch.equal(Deep(MLP((8,))).matrix(X), Deep(MLP((8,)), random_state=1).matrix(X))
 
 
 def test_the_module_keeps_the_weights_and_the_spec_the_numbers():
@@ -103,5 +103,5 @@ def test_bad_values_are_refused():
         Deep(features=0)
     with pytest.raises(SpecError, match="network must be a network spec"):
         Deep(network=RBF())
-    with pytest.raises(SpecError, match="seed must be a whole number, 0 or more"):
-        Deep(seed=-1)
+    with pytest.raises(SpecError, match="random_state must be a whole number, 0 or more"):
+        Deep(random_state=-1)

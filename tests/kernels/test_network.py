@@ -185,7 +185,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
 
 def test_finite_kernels_are_those_of_the_network_built_from_the_seed():
     x = rows(5, 3)
-    for kernel in (NTK(MLP((6,)), width="finite", seed=3), NNGP(MLP((6,)), width="finite", draws=50)):
+    for kernel in (NTK(MLP((6,)), width="finite", random_state=3), NNGP(MLP((6,)), width="finite", draws=50)):
         matrix = kernel.matrix(x)
         torch.testing.assert_close(matrix, matrix.T)
         torch.testing.assert_close(kernel.matrix(x), matrix)

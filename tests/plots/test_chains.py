@@ -12,7 +12,7 @@ from likely.sampling import sample
 @pytest.fixture(scope="module")
 def found():
     normal = torch.distributions.MultivariateNormal(torch.zeros(2), torch.eye(2))
-    return sample(normal, [0.0, 0.0], draws=1000, warmup=500, seed=0, names=["a", "b"])
+    return sample(normal, [0.0, 0.0], draws=1000, warmup=500, random_state=0, names=["a", "b"])
 
 
 def test_a_line_for_each_chain_holds_its_draws(found):

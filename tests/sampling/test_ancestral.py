@@ -19,7 +19,7 @@ def sprinkler():
 
 def test_joint_probabilities_are_the_products_of_the_conditionals():
     """All eight cells of the joint, each within five standard errors."""
-    draws = ancestral(sprinkler(), N, seed=0)
+    draws = ancestral(sprinkler(), N, random_state=0)
     assert list(draws) == ["wet", "sprinkler", "rain"]
     for rain in (0, 1):
         for on in (0, 1):
@@ -33,7 +33,7 @@ def test_joint_probabilities_are_the_products_of_the_conditionals():
 def test_a_chain_of_normals_has_its_closed_form_marginal():
     """x₃ = x₁ + noise + noise: variance 1 + 4 + 9."""
     steps = {"a": Normal(1.0, 1.0), "b": lambda a: Normal(a, 2.0), "c": lambda b: Normal(b, 3.0)}
-    draws = ancestral(steps, 5000, seed=1)
+    draws = ancestral(steps, 5000, random_state=1)
     assert kstest(draws["c"].numpy(), "norm", (1.0, 14**0.5)).pvalue > 1e-4
 
 
@@ -42,7 +42,7 @@ def test_variables_may_be_vectors():
     draws = ancestral(
         {"z": Categorical(torch.tensor([0.5, 0.5])), "x": lambda z: MultivariateNormal(means[z], torch.eye(2))},
         100,
-        seed=0,
+        random_state=0,
     )
     assert draws["x"].shape == (100, 2)
     assert torch.equal(draws["x"][:, 0] > 2.5, draws["z"] == 1)
@@ -50,13 +50,13 @@ def test_variables_may_be_vectors():
 
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
     before = torch.get_rng_state()
-    first, second = (ancestral(sprinkler(), 50, seed=2) for _ in range(2))
+    first, second = (ancestral(sprinkler(), 50, random_state=2) for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_a_root_may_be_a_function_without_parents():
-    assert ancestral({"a": lambda: Normal(0.0, 1.0)}, 7, seed=0)["a"].shape == (7,)
+    assert ancestral({"a": lambda: Normal(0.0, 1.0)}, 7, random_state=0)["a"].shape == (7,)
 
 
 @pytest.mark.parametrize(

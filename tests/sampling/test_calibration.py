@@ -23,7 +23,7 @@ def ranks(log_prob, initial, method, truth):
     thin = 25 if isinstance(method, MetropolisHastings) else 6
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each chain has its own target
-        found = sample(log_prob, initial, method, draws=DRAWS * thin, warmup=10 * thin, seed=0)
+        found = sample(log_prob, initial, method, draws=DRAWS * thin, warmup=10 * thin, random_state=0)
     thinned = found.draws[:, ::thin].reshape(POSTERIORS, DRAWS, -1)
     return (thinned < truth.reshape(POSTERIORS, 1, -1)).sum(1).numpy()
 

@@ -51,7 +51,7 @@ TARGETS = {
 def test_a_distribution_brings_its_support(method, name):
     """Mean and variance within 5 standard errors, draws inside, and log_prob that of the distribution itself."""
     distribution, start = TARGETS[name]
-    found = sample(distribution, start, method, draws=250, warmup=250, chains=32, seed=0)
+    found = sample(distribution, start, method, draws=250, warmup=250, chains=32, random_state=0)
     assert bool(distribution.support.check(found.draws).all())
     assert within(found, distribution.mean)
     assert within(found, distribution.variance, (found.draws - distribution.mean).square())
@@ -71,13 +71,13 @@ def test_blocks_and_names(method, support):
     if support == "by name":
         count = 4000 if isinstance(method, MetropolisHastings) else 300
         found = sample(
-            log_prob, [0.0, 1.0], method, count, chains=16, seed=0, names=["a", "b"], support={"b": positive}
+            log_prob, [0.0, 1.0], method, count, chains=16, random_state=0, names=["a", "b"], support={"b": positive}
         )
         expected = torch.tensor([2.0, 2.0])
     else:
         start = [0.0, 1.0, 0.2, 0.3, 0.5]
         count = 1500 if isinstance(method, MetropolisHastings) else 150
-        found = sample(log_prob, start, method, count, chains=16, seed=0, support=support)
+        found = sample(log_prob, start, method, count, chains=16, random_state=0, support=support)
         expected = torch.tensor([2.0, 2.0, 0.2, 0.3, 0.5])
         torch.testing.assert_close(found.draws[..., 2:].sum(-1), torch.ones(16, count, dtype=torch.float64))
     assert bool((found.draws[..., 1] > 0).all())
@@ -122,7 +122,7 @@ def test_a_known_gradient_is_carried_over():
 
 def test_a_mixture_has_the_support_of_its_components():
     mixture = MixtureSameFamily(Categorical(torch.tensor([0.3, 0.7])), Gamma(torch.tensor([2.0, 8.0]), 2.0))
-    found = sample(mixture, 2.0, HMC(), draws=400, chains=32, seed=0)
+    found = sample(mixture, 2.0, HMC(), draws=400, chains=32, random_state=0)
     assert bool((found.draws > 0).all())
     assert within(found, mixture.mean)
 
@@ -156,4 +156,4 @@ def test_everywhere_is_no_constraint():
 )
 def test_supports_and_starts_that_will_not_do_are_refused(log_prob, initial, arguments, message):
     with pytest.raises(DataError, match=message):
-        sample(log_prob, initial, NUTS(), seed=0, **arguments)
+        sample(log_prob, initial, NUTS(), random_state=0, **arguments)

@@ -47,7 +47,7 @@ def second_given_first(x):
 )
 def test_a_bivariate_normal_is_its_closed_form(method):
     """Moments over the draws, within five standard errors; and the autocorrelation of a sweep, which is ρ²."""
-    found = sample(PAIR, [0.0, 0.0], method, draws=300, warmup=60, chains=80, seed=0)
+    found = sample(PAIR, [0.0, 0.0], method, draws=300, warmup=60, chains=80, random_state=0)
     error = PAIR.stddev / found.ess.sqrt()
     assert bool(((found.mean - PAIR.mean).abs() < 5 * error).all())
     torch.testing.assert_close(torch.cov(found.flat.T), PAIR.covariance_matrix, rtol=0.08, atol=0.0)
@@ -66,7 +66,13 @@ def ising(x):
 def test_the_ising_model_is_its_enumeration():
     """All 64 states, by the last sweep of independent chains."""
     found = sample(
-        ising, torch.ones(6, dtype=torch.long), Gibbs(supports=(-1, 1)), draws=40, warmup=20, chains=6000, seed=0
+        ising,
+        torch.ones(6, dtype=torch.long),
+        Gibbs(supports=(-1, 1)),
+        draws=40,
+        warmup=20,
+        chains=6000,
+        random_state=0,
     )
     states = torch.tensor(list(itertools.product((-1, 1), repeat=6)))
     chances = ising(states).softmax(0).numpy()
@@ -162,7 +168,7 @@ def curve(target, x):
 
 def test_widths_are_learned_at_any_scale():
     for scale in (1e-5, 1e5):
-        found = sample(Normal(3 * scale, scale), 0.0, Gibbs(), draws=30, warmup=60, chains=400, seed=0)
+        found = sample(Normal(3 * scale, scale), 0.0, Gibbs(), draws=30, warmup=60, chains=400, random_state=0)
         assert kstest(found.draws[:, -1].numpy() / scale, "norm", (3.0, 1.0)).pvalue > 1e-4
 
 
@@ -182,7 +188,7 @@ def test_blocks_labels_and_numbers_live_together():
         return Normal(mean, torch.tensor([math.sqrt(0.5), 1.0], dtype=torch.float64))
 
     method = Gibbs(conditionals={(1, 2): pair_given_rest}, supports={0: (0, 1)})
-    found = sample(joint, [0.0, 0.0, 0.0, 0.0], method, draws=300, warmup=60, chains=100, seed=0)
+    found = sample(joint, [0.0, 0.0, 0.0, 0.0], method, draws=300, warmup=60, chains=100, random_state=0)
     expected = torch.tensor([0.3, -0.2, 0.2, -0.2], dtype=torch.float64)
     assert bool(((found.mean - expected).abs() < 5 * found.std / found.ess.sqrt()).all())
 
@@ -196,7 +202,7 @@ def test_a_beta_binomial_pair_is_its_joint():
         return prior.log_prob(inside) + Binomial(5, inside).log_prob(x[:, 1])
 
     method = Gibbs(conditionals=[lambda x: Beta(2 + x[:, 1], 8 - x[:, 1]), lambda x: Binomial(5, x[:, 0])])
-    found = sample(joint, [0.5, 2.0], method, draws=40, warmup=20, chains=5000, seed=0)
+    found = sample(joint, [0.5, 2.0], method, draws=40, warmup=20, chains=5000, random_state=0)
     seen = np.bincount(found.draws[:, -1, 1].long().numpy(), minlength=6)
     chances = [math.comb(5, k) * math.exp(_beta(2 + k, 8 - k) - _beta(2, 3)) for k in range(6)]
     assert chisquare(seen, 5000 * np.array(chances)).pvalue > 1e-4
@@ -238,7 +244,7 @@ def _beta(a, b):
 )
 def test_rules_that_do_not_fit_are_refused(method, initial, message):
     with pytest.raises((DataError, SpecError), match=message):
-        sample(PAIR, initial, method, seed=0)
+        sample(PAIR, initial, method, random_state=0)
 
 
 def test_a_conditional_that_leaves_the_support_is_refused():
@@ -250,7 +256,7 @@ def test_a_conditional_that_leaves_the_support_is_refused():
     with pytest.raises(
         DataError, match=r"conditionals led to -\d.*, where log_prob is −inf; they do not belong together"
     ):
-        sample(Exponential(1.0), 1.0, method, seed=0)
+        sample(Exponential(1.0), 1.0, method, random_state=0)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_mean_and_covariance_of_a_normal(method, size):
     """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 2e-4 in all."""
     log_prob, mean, covariance = correlated(size)
     count = 1000 if isinstance(method, Langevin) else 150
-    found = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, seed=3)
+    found = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, random_state=3)
     centred = found.draws - mean
     assert float(scores(found, found.draws, mean).max()) < 5
     assert float(scores(found, centred.square(), covariance.diagonal()).max()) < 5
@@ -59,7 +59,7 @@ def moved(method, moves):
     start = torch.stack([noise[:, 0], 0.5 * noise[:, 0].square() + 0.5 * noise[:, 1]], 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = sample(bent, start, method, draws=moves, warmup=0, seed=1)
+        found = sample(bent, start, method, draws=moves, warmup=0, random_state=1)
     x = found.draws[:, -1]
     assert not torch.equal(x, start)
     one, two = x[:, 0].numpy(), ((x[:, 1] - 0.5 * x[:, 0].square()) / 0.5).numpy()
@@ -142,7 +142,7 @@ def test_ranks_are_uniform(method, model):
     thin = 12 if isinstance(method, Langevin) else 4
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each chain has its own target
-        found = sample(log_prob, start, method, draws=DRAWS * thin, warmup=100, seed=0, support=support)
+        found = sample(log_prob, start, method, draws=DRAWS * thin, warmup=100, random_state=0, support=support)
     ranks = (found.draws[:, ::thin] < truth[:, None]).sum(1).numpy()
     for rank in ranks.T[:3]:  # of the four z, which are alike, one
         assert chisquare(np.bincount(rank, minlength=DRAWS + 1)).pvalue > 1e-4
@@ -153,7 +153,7 @@ def test_ranks_are_uniform(method, model):
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone(method):
     log_prob, mean, _ = correlated(3)
     before = torch.get_rng_state()
-    first, second, other = (sample(log_prob, mean, method, 20, 60, chains=1, seed=seed) for seed in (1, 1, 2))
+    first, second, other = (sample(log_prob, mean, method, 20, 60, chains=1, random_state=seed) for seed in (1, 1, 2))
     assert torch.equal(first.draws, second.draws)
     assert torch.equal(first.log_prob, second.log_prob)
     assert not torch.equal(first.draws, other.draws)
@@ -174,7 +174,7 @@ def test_a_thousand_chains_are_one_program(method):
             assert x.shape == (chains, 3)
             return -0.5 * x.square().sum(-1)
 
-        sample(log_prob, torch.zeros(chains, 3), method, 20, 50, seed=0)
+        sample(log_prob, torch.zeros(chains, 3), method, 20, 50, random_state=0)
         return count
 
     assert calls(1000) <= 2 * calls(50)
@@ -184,11 +184,11 @@ def test_a_thousand_chains_are_one_program(method):
 def test_positions_of_any_shape(method):
     """A matrix is as good as a vector, and so is a number."""
     found = sample(
-        lambda x: -0.5 * x.square().sum((1, 2)), torch.zeros(2, 3).expand(16, 2, 3), method, 200, 200, seed=0
+        lambda x: -0.5 * x.square().sum((1, 2)), torch.zeros(2, 3).expand(16, 2, 3), method, 200, 200, random_state=0
     )
     assert found.draws.shape == (16, 200, 2, 3)
     assert float(scores(found, found.draws.square(), torch.ones(2, 3)).max()) < 5
-    assert sample(Normal(0.0, 1.0), 0.0, method, 200, 200, chains=8, seed=0).draws.shape == (8, 200)
+    assert sample(Normal(0.0, 1.0), 0.0, method, 200, 200, chains=8, random_state=0).draws.shape == (8, 200)
 
 
 def test_a_density_that_knows_its_gradient_is_asked_for_it():
@@ -199,13 +199,13 @@ def test_a_density_that_knows_its_gradient_is_asked_for_it():
         def value_and_grad(self, x):
             return self(x), -x
 
-    known = sample(Known(), [0.0, 1.0], HMC(), 20, 20, chains=1, seed=0)
-    found = sample(lambda x: -0.5 * x.square().sum(1), [0.0, 1.0], HMC(), 20, 20, chains=1, seed=0)
+    known = sample(Known(), [0.0, 1.0], HMC(), 20, 20, chains=1, random_state=0)
+    found = sample(lambda x: -0.5 * x.square().sum(1), [0.0, 1.0], HMC(), 20, 20, chains=1, random_state=0)
     torch.testing.assert_close(known.draws, found.draws)
 
 
 def test_statistics_go_to_arviz_by_its_names():
-    found = sample(Normal(0.0, 1.0), 0.0, NUTS(), 200, 200, chains=8, seed=0)
+    found = sample(Normal(0.0, 1.0), 0.0, NUTS(), 200, 200, chains=8, random_state=0)
     recorded = found.to_arviz().sample_stats
     assert {"lp", "acceptance_rate", "diverging", "energy", "n_steps", "tree_depth", "step_size"} <= set(recorded)
     # the energy at the start of a move is that of a place drawn from p, with a speed: above −log p, by χ²₁/2
@@ -220,10 +220,10 @@ def test_progress_shows_acceptance_step_size_and_divergences(monkeypatch):
         yield lambda done, **numbers: shown.append((done, numbers))
 
     monkeypatch.setattr(sys.modules["likely.sampling.sample"], "progress", bar)
-    sample(Normal(0.0, 1.0), 0.0, HMC(), 100, 50, chains=8, seed=0, verbose=True)
+    sample(Normal(0.0, 1.0), 0.0, HMC(), 100, 50, chains=8, random_state=0, verbose=True)
     assert [done for done, _ in shown] == list(range(1, 151))
     assert set(shown[-1][1]) == {"acceptance", "step_size", "divergences"}
-    sample(Normal(0.0, 1.0), 0.0, draws=400, warmup=200, seed=0, verbose=True)
+    sample(Normal(0.0, 1.0), 0.0, draws=400, warmup=200, random_state=0, verbose=True)
     assert set(shown[-1][1]) == {"acceptance"}
 
 
@@ -248,7 +248,7 @@ def test_progress_shows_acceptance_step_size_and_divergences(monkeypatch):
 )
 def test_densities_that_will_not_do_are_refused(method, log_prob, message):
     with pytest.raises(DataError, match=message):
-        sample(log_prob, [1.0, 2.0], method, seed=0)
+        sample(log_prob, [1.0, 2.0], method, random_state=0)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -260,7 +260,7 @@ def test_whole_numbers_are_refused(method):
 @pytest.mark.parametrize("method", [HMC(), NUTS(max_depth=4), Langevin()])
 def test_an_improper_density_is_said_by_chains_that_disagree(method):
     with pytest.warns(ConvergenceWarning, match="The chains do not agree: R-hat"):
-        found = sample(lambda x: 0.0 * x.sum(1), [0.0, 0.0], method, draws=100, warmup=100, seed=0)
+        found = sample(lambda x: 0.0 * x.sum(1), [0.0, 0.0], method, draws=100, warmup=100, random_state=0)
     assert bool(found.draws.isfinite().all())
 
 
@@ -277,7 +277,7 @@ def test_a_nan_on_the_way_is_a_divergence_and_not_an_error(method):
         ConvergenceWarning, match=r"% of the draws come from trajectories that diverged: .*acceptance=0.95"
     )
     with nullcontext() if isinstance(method, Langevin) else told:  # a single step that is refused is no trajectory
-        found = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, seed=0)
+        found = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, random_state=0)
     assert float(found.draws.abs().max()) < 1
     assert float(scores(found, found.draws.square(), torch.tensor([1 / 3])).max()) < 5
 
@@ -290,7 +290,7 @@ def test_parameters_that_a_distribution_refuses_are_no_error_on_the_way():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = sample(log_prob, [0.0, 0.0], HMC(step_size=50.0, trajectory=200.0), draws=50, warmup=0, seed=0)
+        found = sample(log_prob, [0.0, 0.0], HMC(step_size=50.0, trajectory=200.0), draws=50, warmup=0, random_state=0)
     assert bool(found.draws.isfinite().all())
     with pytest.raises(DataError, match="log_prob refused the rows that begin with"):
         sample(
@@ -299,7 +299,7 @@ def test_parameters_that_a_distribution_refuses_are_no_error_on_the_way():
             HMC(step_size=3.0, trajectory=9.0),
             draws=50,
             warmup=0,
-            seed=0,
+            random_state=0,
         )
 
 

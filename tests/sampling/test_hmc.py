@@ -131,7 +131,7 @@ def test_trajectories_of_a_normal_become_half_a_period_long(size):
 def test_effective_draws_for_each_gradient(size, chains):
     """With few chains the criterion is noisy; the draws must be worth their gradients all the same."""
     log_prob, _ = scaled(size)
-    found = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, seed=1)
+    found = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, random_state=1)
     gradients = float(found.stats["n_steps"].sum())
     assert float(found.ess.min()) / gradients > 0.02
     assert float(found.stats["diverging"].double().mean()) < 0.01
@@ -146,14 +146,14 @@ def test_fixed_steps_and_trajectories_stay():
         draws=256,
         warmup=100,
         chains=16,
-        seed=0,
+        random_state=0,
     )
     assert set(found.stats["step_size"].flatten().tolist()) == {2.0}
     assert float(found.stats["n_steps"].max()) == 15
     assert float(found.stats["n_steps"].mean()) == pytest.approx(8, abs=0.2)  # spread evenly over 1 … 15
     short = sample(
         lambda x: -0.5 * x.square().sum(1), torch.zeros(2), HMC(step_size=0.1, trajectory=9.0, max_steps=7), 200, 0,
-        chains=16, seed=0,
+        chains=16, random_state=0,
     )  # fmt: skip
     assert float(short.stats["n_steps"].max()) == 7
 

@@ -26,7 +26,7 @@ N = 4000
     ],
 )
 def test_draws_have_the_distribution_of_the_quantile_function(quantile, name, arguments):
-    draws = inverse_transform(quantile, N, seed=3)
+    draws = inverse_transform(quantile, N, random_state=3)
     assert draws.shape == (N,)
     assert draws.dtype == torch.float64
     assert kstest(draws.numpy(), name, arguments).pvalue > 1e-4
@@ -34,7 +34,7 @@ def test_draws_have_the_distribution_of_the_quantile_function(quantile, name, ar
 
 def test_counts_come_out_with_their_probabilities():
     rate = 2.0
-    draws = inverse_transform(Poisson(rate), 20_000, seed=0).long().numpy()
+    draws = inverse_transform(Poisson(rate), 20_000, random_state=0).long().numpy()
     seen = np.bincount(np.minimum(draws, 7), minlength=8)
     chances = Poisson(rate).log_prob(torch.arange(7.0)).exp().numpy()
     expected = 20_000 * np.append(chances, 1 - chances.sum())
@@ -54,17 +54,17 @@ def test_a_step_is_answered_by_the_smallest_place_that_reaches_it():
 
 
 def test_a_batch_of_distributions_gives_a_column_each():
-    draws = inverse_transform(Exponential(torch.tensor([1.0, 10.0])), N, seed=0)
+    draws = inverse_transform(Exponential(torch.tensor([1.0, 10.0])), N, random_state=0)
     assert draws.shape == (N, 2)
     assert kstest(draws[:, 1].numpy(), "expon", (0, 0.1)).pvalue > 1e-4
 
 
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
     before = torch.get_rng_state()
-    first, second = (inverse_transform(Normal(0.0, 1.0), 10, seed=5) for _ in range(2))
+    first, second = (inverse_transform(Normal(0.0, 1.0), 10, random_state=5) for _ in range(2))
     assert torch.equal(first, second)
     assert torch.equal(torch.get_rng_state(), before)
-    by_generator = inverse_transform(Normal(0.0, 1.0), 10, seed=torch.Generator().manual_seed(5))
+    by_generator = inverse_transform(Normal(0.0, 1.0), 10, random_state=torch.Generator().manual_seed(5))
     assert by_generator.shape == (10,)
 
 
@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
         (lambda: inverse_transform(lambda p: p[:2], 5), DataError, r"one number for each probability, shape \(5,\)"),
         (lambda: inverse_transform(lambda p: p * math.nan, 5), DataError, "quantile is NaN at the probability 0"),
         (lambda: inverse_transform(VonMises(0.0, 1.0), 5), DataError, "VonMises has no quantile function"),
-        (lambda: inverse_transform(torch.log, 5, seed="a"), SpecError, "'a' is no seed"),
+        (lambda: inverse_transform(torch.log, 5, random_state="a"), SpecError, "'a' is no seed"),
         (
             lambda: inverse_cdf(torch.special.ndtr, -1.0, 1.0),
             DataError,

@@ -177,7 +177,7 @@ def test_paths_follow_the_transitions():
     rng = np.random.default_rng(1)
     matrix = rng.dirichlet(np.ones(4), size=4)
     chain = MarkovChain(matrix)
-    path = chain.sample(40_000, start=2, seed=0)
+    path = chain.sample(40_000, start=2, random_state=0)
     assert path.shape == (40_001,)
     assert path[0] == 2
     for state in range(4):
@@ -187,16 +187,16 @@ def test_paths_follow_the_transitions():
 
 def test_many_paths_start_and_stay_in_the_stationary_distribution():
     chain = MarkovChain([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.0, 0.4, 0.6]])
-    paths = chain.sample(20, seed=0, chains=20_000)
+    paths = chain.sample(20, random_state=0, chains=20_000)
     assert paths.shape == (20_000, 21)
     for time in (0, 20):
         seen = np.bincount(paths[:, time], minlength=3)
         assert chisquare(seen, chain.stationary() * 20_000).pvalue > 1e-4
-    np.testing.assert_array_equal(paths, chain.sample(20, seed=0, chains=20_000))
+    np.testing.assert_array_equal(paths, chain.sample(20, random_state=0, chains=20_000))
 
 
 def test_impossible_steps_are_never_taken():
-    path = MarkovChain(RUIN).sample(500, start=[0, 0.5, 0, 0.5, 0], seed=0, chains=200)
+    path = MarkovChain(RUIN).sample(500, start=[0, 0.5, 0, 0.5, 0], random_state=0, chains=200)
     assert set(np.unique(path[:, 0])) == {1, 3}
     assert (np.array(RUIN)[path[:, :-1], path[:, 1:]] > 0).all()
     assert set(np.unique(path[:, -1])) == {0, 4}

@@ -21,7 +21,7 @@ CAUCHY = StudentT(torch.tensor(1.0, dtype=torch.float64))
     ],
 )
 def test_of_normalised_densities_one_in_k_is_accepted(target, proposal, k):
-    kept = rejection(target, proposal, 20_000, log_k=math.log(k), seed=0)
+    kept = rejection(target, proposal, 20_000, log_k=math.log(k), random_state=0)
     assert abs(kept.acceptance - 1 / k) < 5 * kept.acceptance.standard_error
     assert not kept.estimated
     assert kept.draws.shape == (20_000,)
@@ -45,7 +45,7 @@ def target_cdf(target, x):
     ],
 )
 def test_the_bound_is_found_if_it_is_not_given(target, proposal, k):
-    kept = rejection(target, proposal, 1000, seed=0)
+    kept = rejection(target, proposal, 1000, random_state=0)
     assert kept.estimated
     assert math.exp(kept.log_k) == pytest.approx(k, rel=1e-5)
     assert "estimated" in repr(kept)
@@ -53,7 +53,7 @@ def test_the_bound_is_found_if_it_is_not_given(target, proposal, k):
 
 def test_an_unknown_constant_is_measured():
     """p ∝ exp(−x²/2) has ∫p = √2π; the share kept is ∫p / k."""
-    kept = rejection(lambda x: -0.5 * x**2, CAUCHY, 20_000, seed=1)
+    kept = rejection(lambda x: -0.5 * x**2, CAUCHY, 20_000, random_state=1)
     truth = 0.5 * math.log(2 * math.pi)
     assert kept.log_normaliser == pytest.approx(truth, abs=5 * kept.log_normaliser.standard_error)
 
@@ -65,7 +65,7 @@ def test_in_the_plane_a_truncated_normal_is_drawn():
         return torch.where(x.square().sum(-1) < 1, -0.5 * x.square().sum(-1), -torch.inf)
 
     square = Independent(Uniform(-torch.ones(2), torch.ones(2)), 1)
-    kept = rejection(log_target, square, 4000, log_k=math.log(4.0), seed=0)
+    kept = rejection(log_target, square, 4000, log_k=math.log(4.0), random_state=0)
     radius = kept.draws.norm(dim=-1).numpy()
     assert (
         kstest(radius, lambda r: -torch.expm1(torch.tensor(-(r**2) / 2)).numpy() / (1 - math.exp(-0.5))).pvalue > 1e-4
@@ -74,7 +74,7 @@ def test_in_the_plane_a_truncated_normal_is_drawn():
 
 def test_a_bound_that_is_broken_is_an_error_with_its_place():
     with pytest.raises(DataError, match=r"log_k=0.1 is no bound: at 0\.[45]\d* log_target − log proposal is 0.40546"):
-        rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 5000, log_k=0.1, seed=0)
+        rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 5000, log_k=0.1, random_state=0)
 
 
 def test_a_bound_that_was_found_and_then_broken_is_raised_and_said():
@@ -84,7 +84,7 @@ def test_a_bound_that_was_found_and_then_broken_is_raised_and_said():
         return torch.where((x > 0.5) & (x < 0.5 + 2e-5), 2.0, 0.0)
 
     with pytest.warns(ApproximationWarning, match=r"log_k=0, was broken by a later proposal and raised to 2"):
-        kept = rejection(log_target, Uniform(0.0, 1.0), 200_000, seed=1)
+        kept = rejection(log_target, Uniform(0.0, 1.0), 200_000, random_state=1)
     assert kept.log_k == pytest.approx(2.0)
     assert len(kept.draws) == 200_000
     assert kept.acceptance == pytest.approx(math.exp(-2), rel=0.01)
@@ -92,7 +92,7 @@ def test_a_bound_that_was_found_and_then_broken_is_raised_and_said():
 
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
     before = torch.get_rng_state()
-    first, second = (rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 50, seed=2) for _ in range(2))
+    first, second = (rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 50, random_state=2) for _ in range(2))
     assert torch.equal(first.draws, second.draws)
     assert torch.equal(torch.get_rng_state(), before)
 
@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: rejection(CAUCHY, Normal(0.0, 1.0), 10, seed=0), "seems to grow without bound"),
+        (lambda: rejection(CAUCHY, Normal(0.0, 1.0), 10, random_state=0), "seems to grow without bound"),
         (lambda: rejection(Normal(0.0, 1.0), CAUCHY, 10, log_k=math.inf), "log_k must be a finite number, or None"),
         (lambda: rejection(Normal(0.0, 1.0), 3.0, 10), "proposal must be a torch distribution; found float"),
         (lambda: rejection(3.0, CAUCHY, 10), "log_target must be a function of rows"),

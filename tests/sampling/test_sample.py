@@ -16,7 +16,7 @@ PLANE = MultivariateNormal(torch.zeros(2, dtype=torch.float64), torch.eye(2, dty
 @pytest.mark.parametrize("method", [MetropolisHastings(), Gibbs()])
 def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone(method):
     before = torch.get_rng_state()
-    first, second, other = (sample(PLANE, PLANE, method, 50, 50, chains=1, seed=seed) for seed in (1, 1, 2))
+    first, second, other = (sample(PLANE, PLANE, method, 50, 50, chains=1, random_state=seed) for seed in (1, 1, 2))
     assert torch.equal(first.draws, second.draws)
     assert torch.equal(first.log_prob, second.log_prob)
     assert not torch.equal(first.draws, other.draws)
@@ -25,7 +25,7 @@ def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone(met
 
 def test_user_distributions_draw_from_the_seed_as_well():
     method = Gibbs(conditionals=[lambda x: Normal(torch.zeros(len(x)), 1.0)] * 2)
-    first, second = (sample(PLANE, [0.0, 0.0], method, 50, 0, seed=1) for _ in range(2))
+    first, second = (sample(PLANE, [0.0, 0.0], method, 50, 0, random_state=1) for _ in range(2))
     assert torch.equal(first.draws, second.draws)
 
 
@@ -43,7 +43,7 @@ def test_chains_are_one_tensor_axis(method):
             assert x.shape == (chains, 3)
             return -0.5 * x.square().sum(-1)
 
-        sample(log_prob, Independent(Normal(torch.zeros(3), 1.0), 1), method, 20, 20, chains=chains, seed=0)
+        sample(log_prob, Independent(Normal(torch.zeros(3), 1.0), 1), method, 20, 20, chains=chains, random_state=0)
         return count
 
     few, many = calls(100), calls(400)
@@ -56,7 +56,7 @@ def test_each_chain_may_have_its_own_density(method):
     centre = torch.linspace(-5, 5, 1000, dtype=torch.float64)
     with pytest.warns(ConvergenceWarning, match="R-hat"):  # they disagree by design
         found = sample(
-            lambda x: -0.5 * (x[:, 0] - centre).square(), centre[:, None], method, draws=100, warmup=100, seed=0
+            lambda x: -0.5 * (x[:, 0] - centre).square(), centre[:, None], method, draws=100, warmup=100, random_state=0
         )
     gap = found.draws[:, :, 0].mean(1) - centre
     assert float(gap.mean().abs()) < 0.05
@@ -64,21 +64,21 @@ def test_each_chain_may_have_its_own_density(method):
 
 
 def test_starts_are_a_point_rows_or_a_distribution():
-    assert sample(Normal(0.0, 1.0), 0.0, draws=200, seed=0).draws.shape == (4, 200)
-    assert sample(Normal(0.0, 1.0), 0.5, draws=300, chains=2, seed=0).draws.shape == (2, 300)
-    assert sample(PLANE, np.zeros(2, dtype=np.float32), draws=500, seed=0).draws.shape == (4, 500, 2)
-    assert sample(PLANE, torch.zeros(6, 2), draws=300, seed=0).draws.shape == (6, 300, 2)
-    assert sample(PLANE, PLANE, draws=300, chains=7, seed=0).draws.shape == (7, 300, 2)
-    assert sample(PLANE, torch.zeros(2), draws=500, seed=0).draws.dtype == torch.float64
+    assert sample(Normal(0.0, 1.0), 0.0, draws=200, random_state=0).draws.shape == (4, 200)
+    assert sample(Normal(0.0, 1.0), 0.5, draws=300, chains=2, random_state=0).draws.shape == (2, 300)
+    assert sample(PLANE, np.zeros(2, dtype=np.float32), draws=500, random_state=0).draws.shape == (4, 500, 2)
+    assert sample(PLANE, torch.zeros(6, 2), draws=300, random_state=0).draws.shape == (6, 300, 2)
+    assert sample(PLANE, PLANE, draws=300, chains=7, random_state=0).draws.shape == (7, 300, 2)
+    assert sample(PLANE, torch.zeros(2), draws=500, random_state=0).draws.dtype == torch.float64
 
 
 def test_no_warm_up_is_fine():
-    found = sample(Normal(0.0, 1.0), 0.0, MetropolisHastings(step_size=2.4), draws=500, warmup=0, seed=0)
+    found = sample(Normal(0.0, 1.0), 0.0, MetropolisHastings(step_size=2.4), draws=500, warmup=0, random_state=0)
     assert found.draws.shape == (4, 500)
 
 
 def test_diagnostics_are_arviz_and_its_data_hold_everything():
-    found = sample(PLANE, PLANE, draws=500, chains=3, seed=0, names=["a", "b"])
+    found = sample(PLANE, PLANE, draws=500, chains=3, random_state=0, names=["a", "b"])
     data = found.to_arviz()
     np.testing.assert_array_equal(data.posterior["b"].values, found.draws[..., 1].numpy())
     np.testing.assert_array_equal(data.sample_stats["lp"].values, found.log_prob.numpy())
@@ -95,7 +95,7 @@ def test_diagnostics_are_arviz_and_its_data_hold_everything():
 
 
 def test_one_chain_has_no_r_hat():
-    found = sample(Normal(0.0, 1.0), 0.0, draws=200, chains=1, seed=0)
+    found = sample(Normal(0.0, 1.0), 0.0, draws=200, chains=1, random_state=0)
     assert math.isnan(float(found.rhat))
     assert float(found.ess) > 10
     short = Chains(found.draws[:, :3], found.log_prob[:, :3], found.acceptance)
@@ -110,12 +110,12 @@ def test_chains_that_disagree_are_said_with_what_to_try():
     with pytest.warns(
         ConvergenceWarning, match=r"The chains do not agree: R-hat of x\[0\] is .*, above 1.05. Use more draws"
     ):
-        sample(far_apart, starts, MetropolisHastings(step_size=1.0), draws=200, seed=0)
+        sample(far_apart, starts, MetropolisHastings(step_size=1.0), draws=200, random_state=0)
 
 
 def test_chains_that_stand_still_are_said():
     with pytest.warns(ConvergenceWarning, match="were accepted: the chains stand still. Warm up for longer"):
-        sample(Normal(0.0, 1e-6), 0.0, MetropolisHastings(step_size=1000.0), draws=50, warmup=0, seed=0)
+        sample(Normal(0.0, 1e-6), 0.0, MetropolisHastings(step_size=1000.0), draws=50, warmup=0, random_state=0)
 
 
 def test_methods_are_read_from_text_and_by_any_file_that_defines_one():
@@ -128,10 +128,10 @@ def test_methods_are_read_from_text_and_by_any_file_that_defines_one():
             return State(position, log_prob(position)), info
 
     assert "Jump" in registered("sampler")
-    found = sample(Normal(0.0, 1.0), 0.0, "jump()", draws=100, seed=0)
+    found = sample(Normal(0.0, 1.0), 0.0, "jump()", draws=100, random_state=0)
     torch.testing.assert_close(found.stats["size"], found.draws.abs())
     assert found.to_arviz().sample_stats["size"].shape == (4, 100)
-    assert sample(Normal(0.0, 1.0), 0.0, "metropolis_hastings(step_size=2.0)", seed=0).draws.shape == (4, 1000)
+    assert sample(Normal(0.0, 1.0), 0.0, "metropolis_hastings(step_size=2.0)", random_state=0).draws.shape == (4, 1000)
     with pytest.raises(NotImplementedError):
         Sampler().step(State(torch.zeros(1), torch.zeros(1)), lambda x: x, torch.Generator())
 
@@ -164,12 +164,12 @@ def test_methods_are_read_from_text_and_by_any_file_that_defines_one():
 )
 def test_densities_and_starts_that_will_not_do_are_refused(log_prob, initial, message):
     with pytest.raises(DataError, match=message):
-        sample(log_prob, initial, seed=0)
+        sample(log_prob, initial, random_state=0)
 
 
 def test_a_nan_on_the_way_is_an_error_with_its_place():
     with pytest.raises(DataError, match=r"log_prob is nan at \[-.*\] \(row \d\)"):
-        sample(lambda x: x[:, 0].log() - x[:, 0], [1.0], seed=0)
+        sample(lambda x: x[:, 0].log() - x[:, 0], [1.0], random_state=0)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_nan_on_the_way_is_an_error_with_its_place():
         ({"method": MetropolisHastings}, SpecError, r"is a class; write method=MetropolisHastings\(\)"),
         ({"names": ["a"]}, DataError, r"found 1 names for positions of shape \(2,\)"),
         ({"names": ["a", "a"]}, DataError, "a different one for each coordinate"),
-        ({"seed": "x"}, SpecError, "'x' is no seed"),
+        ({"random_state": "x"}, SpecError, "'x' is no seed"),
     ],
 )
 def test_arguments_that_will_not_do_are_refused(arguments, error, message):
@@ -196,5 +196,5 @@ def test_arguments_that_will_not_do_are_refused(arguments, error, message):
 
 
 def test_outside_its_support_a_distribution_answers_minus_infinity():
-    found = sample(Uniform(0.0, 1.0), 0.5, draws=500, seed=0)
+    found = sample(Uniform(0.0, 1.0), 0.5, draws=500, random_state=0)
     assert bool(((found.draws >= 0) & (found.draws <= 1)).all())

@@ -13,7 +13,7 @@ from .options import (
     CategoryOption,
     IgnoreOption,
     JsonOption,
-    SeedOption,
+    RandomStateOption,
     TableArgument,
     TargetOption,
     TaskOption,
@@ -54,7 +54,7 @@ def compare(
     task: TaskOption = "auto",
     ignore: IgnoreOption = None,
     category: CategoryOption = None,
-    seed: SeedOption = 0,
+    random_state: RandomStateOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Compare models on TABLE: each row is predicted by models that did not see it, and scored by log p(target | row).
@@ -66,7 +66,9 @@ def compare(
     rows = read_table(table)
     task, why = read_target(rows, target, task)
     parts = chosen(candidates(task, rows, target), model or [])
-    board = leaderboard(rows, target, task, parts, folds=folds, seed=seed, ignore=ignore, category=category)
+    board = leaderboard(
+        rows, target, task, parts, folds=folds, random_state=random_state, ignore=ignore, category=category
+    )
     if json:
         print_json({"table": str(table), "target": target, "task": task, "best": board.best, **board.to_dict()})
         return
@@ -116,7 +118,7 @@ def leaderboard(
     parts: dict[str, dict[str, str]],
     *,
     folds: int = 5,
-    seed: int = 0,
+    random_state: int = 0,
     ignore: list[str] | None = None,
     category: list[str] | None = None,
 ) -> Leaderboard:
@@ -125,7 +127,9 @@ def leaderboard(
     from ..core.progress import progress
 
     models = {
-        name: build_model(task, own, target, ignore=ignore, category=category, unseen="ignore", seed=seed)
+        name: build_model(
+            task, own, target, ignore=ignore, category=category, unseen="ignore", random_state=random_state
+        )
         for name, own in parts.items()
     }
     known = with_target(rows, target)
@@ -146,4 +150,6 @@ def leaderboard(
             report(done)
             return evaluation.log_scores(fitted, X, y)
 
-        return evaluation.compare(models, known, values, cv=folds, score=score, metrics=metric, random_state=seed)
+        return evaluation.compare(
+            models, known, values, cv=folds, score=score, metrics=metric, random_state=random_state
+        )

@@ -14,7 +14,7 @@ from .options import (
     CategoryOption,
     IgnoreOption,
     JsonOption,
-    SeedOption,
+    RandomStateOption,
     TableArgument,
     TaskOption,
     build_model,
@@ -65,7 +65,7 @@ def fit(
     ] = None,
     ignore: IgnoreOption = None,
     category: CategoryOption = None,
-    seed: SeedOption = 0,
+    random_state: RandomStateOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Fit a model to the rows of TABLE and save it.
@@ -83,7 +83,7 @@ def fit(
             raise SpecError(f"--model {model!r} is a whole model, so --{others[0]} has no place beside it.")
         out = out or Path(f"{table.name.split('.')[0]}-{re.split('[^a-z_]', model.lower())[0]}.likely")
         check_out(out)
-        fit_rows(table, model, out, sequence=sequence, ignore=ignore, seed=seed, json=json)
+        fit_rows(table, model, out, sequence=sequence, ignore=ignore, random_state=random_state, json=json)
         return
     if target is None:
         raise SpecError("Say what to learn: --target COLUMN, or --model for a model of the rows themselves.")
@@ -94,7 +94,7 @@ def fit(
     check_out(out)
     rows = read_table(table)
     task, why = read_target(rows, target, task)
-    fitted = build_model(task, parts, target, ignore=ignore, category=category, seed=seed, verbose=True)
+    fitted = build_model(task, parts, target, ignore=ignore, category=category, random_state=random_state, verbose=True)
     start = time.perf_counter()
     fitted.fit(rows, sample_weight=weight)
     seconds = time.perf_counter() - start

@@ -22,7 +22,7 @@ __all__ = [
     "IgnoreOption",
     "JsonOption",
     "ModelArgument",
-    "SeedOption",
+    "RandomStateOption",
     "TableArgument",
     "TargetOption",
     "TaskOption",
@@ -60,7 +60,9 @@ UnseenOption = Annotated[
         help="What a category or gap that training did not show gets: an error, or the most common value.",
     ),
 ]
-SeedOption = Annotated[int, typer.Option("--seed", metavar="NUMBER", help="Seed of all randomness.", min=0)]
+RandomStateOption = Annotated[
+    int, typer.Option("--random-state", metavar="NUMBER", help="Seed of all randomness.", min=0)
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, on standard output.")]
 
 AXES = ("likelihood", "network", "prior", "inference")
@@ -96,7 +98,7 @@ def build_model(
     ignore: Sequence[str] | None = None,
     category: Sequence[str] | None = None,
     unseen: str = "error",
-    seed: int = 0,
+    random_state: int = 0,
     verbose: bool = False,
 ) -> TableModel:
     """The unfitted model of a table; `parts` are the texts of its likelihood, network, prior and inference."""
@@ -110,9 +112,9 @@ def build_model(
 
     axes: dict[str, type[Spec]] = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
     chosen: dict[str, Any] = {name: axes[name].parse(text) for name, text in parts.items()}
-    model: Any = Regressor(**chosen, random_state=seed, verbose=verbose)
+    model: Any = Regressor(**chosen, random_state=random_state, verbose=verbose)
     if task == "classify":  # in a table a missing label is an empty field, and −1 a label like others
-        model = Classifier(**chosen, random_state=seed, verbose=verbose, missing_label=None)
+        model = Classifier(**chosen, random_state=random_state, verbose=verbose, missing_label=None)
     table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen=unseen)  # type: ignore[arg-type]
     return TableModel(model, target, table)
 

@@ -25,7 +25,7 @@ OTHERS = ("BayesianNetwork", "Hopfield")
 """Models of other things than the rows of a table of numbers."""
 
 
-def make_model(text: str, seed: int, verbose: bool) -> Any:
+def make_model(text: str, random_state: int, verbose: bool) -> Any:
     """The unfitted model that text such as `mixture(poisson(), n_components=3)` describes."""
     from .. import models
     from ..core.parse import parse_call
@@ -36,7 +36,7 @@ def make_model(text: str, seed: int, verbose: bool) -> Any:
     def maker(name: str) -> Callable[..., Any]:
         def make(*args: Any, **kwargs: Any) -> Any:
             model = getattr(models, name)(*args, **kwargs)
-            told = {"random_state": seed, "verbose": verbose}
+            told = {"random_state": random_state, "verbose": verbose}
             known = model.get_params(deep=False)
             return model.set_params(**{k: v for k, v in told.items() if k in known and k not in kwargs})
 
@@ -59,7 +59,7 @@ def fit_rows(
     *,
     sequence: str | None,
     ignore: Sequence[str] | None,
-    seed: int,
+    random_state: int,
     json: bool,
 ) -> None:
     """Fit the model that `text` describes to the rows of a table, save it, and say what it found."""
@@ -67,7 +67,7 @@ def fit_rows(
     from ..data.frame import as_frame, column_of
     from ..models import FrameModel
 
-    model = make_model(text, seed, verbose=not json)
+    model = make_model(text, random_state, verbose=not json)
     rows = read_table(table)
     for name in ignore or ():
         column_of(as_frame(rows, "The table"), name, "The table")

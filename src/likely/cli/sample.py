@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..core.errors import DataError
-from .options import JsonOption, ModelArgument, SeedOption, check_out
+from .options import JsonOption, ModelArgument, RandomStateOption, check_out
 from .output import lines, print_json
 from .predict import ENDINGS, give, write_table
 
@@ -30,7 +30,7 @@ def sample(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the draws (.csv, .tsv, .parquet).")
     ] = None,
-    seed: SeedOption = 0,
+    random_state: RandomStateOption = 0,
     json: JsonOption = False,
 ) -> None:
     """Draw from MODEL: new rows, or, for a model of a target, new targets for each row of TABLE.
@@ -40,7 +40,7 @@ def sample(
     from .. import load
 
     check_out(out, ENDINGS)
-    drawn = _draw(load(model), model, table, rows, seed)
+    drawn = _draw(load(model), model, table, rows, random_state)
     if out is not None:
         write_table(drawn, out)
     if json:
@@ -51,7 +51,7 @@ def sample(
         give(drawn)
 
 
-def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, seed: int) -> pl.DataFrame:
+def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, random_state: int) -> pl.DataFrame:
     import polars as pl
 
     from ..data import read_table
@@ -60,14 +60,14 @@ def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, seed: 
     if isinstance(fitted, FrameModel):
         if table is not None:
             raise DataError(f"{source} is a model of rows: it makes rows of its own and takes no TABLE.")
-        return fitted.sample(rows, random_state=seed)
+        return fitted.sample(rows, random_state=random_state)
     if isinstance(fitted, TableModel):
         if table is None:
             raise DataError(
                 f"{source} is a model of {fitted.target!r} given other columns; give the TABLE that has them."
             )
         given = read_table(table)
-        draws = fitted.model_.sample(fitted.table_.transform(given), rows, random_state=seed)
+        draws = fitted.model_.sample(fitted.table_.transform(given), rows, random_state=random_state)
         columns = {"row": list(range(given.height)) * rows, fitted.target: draws.reshape(-1)}
         return pl.DataFrame(columns)
     raise DataError(f"{source} holds a {type(fitted).__name__}, which takes arrays; fit it with `likely fit`.")

@@ -27,8 +27,8 @@ BATCH = (nn.modules.batchnorm._BatchNorm, ReferenceBatch, VirtualBatchNorm)
 class Deep(Kernel):
     """Deep(network=MLP((64, 64)), kernel=RBF(), features=2): `kernel` of the `features` outputs of `network`.
 
-    The weights start from `seed`, so that the spec is one kernel. What they become is kept by the model that learns
-    them (the `state_dict` of its kernel module); `spec()` gives the numbers of the inner kernel alone.
+    The weights start from `random_state`, so that the spec is one kernel. What they become is kept by the model that
+    learns them (the `state_dict` of its kernel module); `spec()` gives the numbers of the inner kernel alone.
 
     >>> rows = [[0.0, 1.0], [0.0, 1.0], [2.0, -1.0]]
     >>> Deep(MLP((8,))).matrix(rows)[0] == 1      # equal rows have equal features
@@ -38,7 +38,7 @@ class Deep(Kernel):
     network: Network = MLP((64, 64))
     kernel: Kernel = RBF()
     features: int = 2
-    seed: int = 0
+    random_state: int = 0
 
     @classmethod
     def example(cls) -> Deep:
@@ -47,10 +47,10 @@ class Deep(Kernel):
 
     def validate(self) -> None:
         require(self.features >= 1, self, "features", "a whole number above 0")
-        require(0 <= self.seed < 2**63, self, "seed", "a whole number, 0 or more")
+        require(0 <= self.random_state < 2**63, self, "random_state", "a whole number, 0 or more")
 
     def build(self, x: Tensor) -> KernelModule:
-        with isolated(self.seed):
+        with isolated(self.random_state):
             network = self.network.build(tuple(x.shape[1:]), self.features)
         _refuse_company(network)
         module = _Deep(self, network.double(), x)

@@ -30,7 +30,7 @@ class _OfNetwork(Kernel):
     width: Literal["infinite", "finite"] = "infinite"
     weight_variance: float | None = None
     bias_variance: float = 0.0
-    seed: int = 0
+    random_state: int = 0
 
     @classmethod
     def example(cls) -> _OfNetwork:
@@ -88,7 +88,7 @@ class NTK(_OfNetwork):
     """NTK(network, width="infinite"): what gradient descent on the network does to its function.
 
     In the limit of infinite width (plain dense networks) it is the same for every start and does not change in
-    training. With width="finite" it is that of the network built from `seed`, of any kind, with one output.
+    training. With width="finite" it is that of the network built from `random_state`, of any kind, with one output.
 
     >>> kernel = NTK(MLP((512,), activation="relu"))
     >>> kernel.matrix([[1.0, 0.0], [0.0, 1.0]]).round(decimals=3)
@@ -123,7 +123,7 @@ class _Average(KernelModule):
     def __init__(self, kernel: NNGP, x: Tensor) -> None:
         super().__init__()
         self.kernel = kernel
-        self.networks = [kernel.module(x, kernel.seed + draw) for draw in range(kernel.draws)]
+        self.networks = [kernel.module(x, kernel.random_state + draw) for draw in range(kernel.draws)]
 
     @torch.no_grad()
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
@@ -147,7 +147,9 @@ class _Tangent(KernelModule):
     def __init__(self, kernel: NTK, x: Tensor) -> None:
         super().__init__()
         self.kernel = kernel
-        self._network = [kernel.module(x, kernel.seed)]  # in a list: its weights are no parameters of the kernel
+        self._network = [
+            kernel.module(x, kernel.random_state)
+        ]  # in a list: its weights are no parameters of the kernel
 
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
         return tangent_kernel(self._network[0].to(x.dtype), x, other)

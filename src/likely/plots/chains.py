@@ -41,7 +41,7 @@ def trace(
 
     >>> import torch
     >>> from likely.sampling import sample
-    >>> found = sample(torch.distributions.Normal(0.0, 1.0), 0.0, seed=0)
+    >>> found = sample(torch.distributions.Normal(0.0, 1.0), 0.0, random_state=0)
     >>> trace(found).get_title(loc="left")[:16]
     'The chains agree'
     """

@@ -20,7 +20,7 @@ __all__ = ["ancestral"]
 
 
 def ancestral(
-    model: Mapping[str, Distribution | Callable[..., Distribution]], n: int, seed: Any = None
+    model: Mapping[str, Distribution | Callable[..., Distribution]], n: int, random_state: Any = None
 ) -> dict[str, Tensor]:
     """n joint draws, a tensor (n, …) for each variable, in the order of `model`.
 
@@ -29,11 +29,12 @@ def ancestral(
     entries does not matter.
 
     >>> from torch.distributions import Bernoulli, Normal
-    >>> draws = ancestral({"rain": Bernoulli(0.2), "wet": lambda rain: Bernoulli(0.1 + 0.8 * rain)}, 10_000, seed=0)
+    >>> model = {"rain": Bernoulli(0.2), "wet": lambda rain: Bernoulli(0.1 + 0.8 * rain)}
+    >>> draws = ancestral(model, 10_000, random_state=0)
     >>> bool((draws["wet"].mean() - (0.8 * 0.1 + 0.2 * 0.9)).abs() < 0.02)
     True
     """
-    count, generator = whole(n, "n", 1), as_generator(seed)
+    count, generator = whole(n, "n", 1), as_generator(random_state)
     parents = {name: _parents(name, part) for name, part in model.items()}
     for name, found in parents.items():
         for parent in found:

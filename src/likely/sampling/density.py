@@ -96,11 +96,11 @@ def as_log_density(target: LogDensity | Distribution, name: str) -> Density:
     return Density(checked, unchecked, getattr(function, "value_and_grad", None))
 
 
-def as_generator(seed: Any, device: torch.device | str = "cpu") -> torch.Generator:
+def as_generator(random_state: Any, device: torch.device | str = "cpu") -> torch.Generator:
     """A generator of its own from a seed (see `likely.core.random.seed_of`); a `torch.Generator` is used as it is."""
-    if isinstance(seed, torch.Generator):
-        return seed
-    return torch.Generator(device=device).manual_seed(seed_of(seed))
+    if isinstance(random_state, torch.Generator):
+        return random_state
+    return torch.Generator(device=device).manual_seed(seed_of(random_state))
 
 
 def as_real(values: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ class Gibbs(Sampler):
     >>> from likely.sampling import sample
     >>> def spins(x):  # two spins that like to agree: p ∝ exp(x₀·x₁)
     ...     return x[:, 0] * x[:, 1]
-    >>> chains = sample(spins, [1, 1], Gibbs(supports=(-1, 1)), seed=0)
+    >>> chains = sample(spins, [1, 1], Gibbs(supports=(-1, 1)), random_state=0)
     >>> agree = (chains.draws[..., 0] == chains.draws[..., 1]).double().mean()
     >>> bool((agree - 1 / (1 + torch.tensor(-2.0).exp())).abs() < 0.03)
     True

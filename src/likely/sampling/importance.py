@@ -51,10 +51,12 @@ class WeightedDraws:
         gap = (self._values(f) - self.mean(f)).square()
         return torch.tensordot(self.weights.square(), gap, dims=1).sqrt()
 
-    def resample(self, n: int | None = None, seed: Any = None) -> Tensor:
+    def resample(self, n: int | None = None, random_state: Any = None) -> Tensor:
         """n draws without weights (as many as there are by default), each picked by its weight, with replacement."""
         count = len(self.draws) if n is None else whole(n, "n", 1)
-        return self.draws[torch.multinomial(self.weights, count, replacement=True, generator=as_generator(seed))]
+        return self.draws[
+            torch.multinomial(self.weights, count, replacement=True, generator=as_generator(random_state))
+        ]
 
     def _values(self, f: Callable[[Tensor], Tensor] | None) -> Tensor:
         values = self.draws if f is None else f(self.draws)
@@ -69,12 +71,12 @@ class WeightedDraws:
 
 
 def importance(
-    log_target: LogDensity | Distribution, proposal: Distribution, n: int, seed: Any = None
+    log_target: LogDensity | Distribution, proposal: Distribution, n: int, random_state: Any = None
 ) -> WeightedDraws:
     """n weighted draws for a density known up to a constant. The proposal must have mass wherever the target has.
 
     >>> from torch.distributions import Normal, StudentT
-    >>> drawn = importance(lambda x: -0.5 * (x - 1) ** 2, StudentT(3.0), 20_000, seed=0)
+    >>> drawn = importance(lambda x: -0.5 * (x - 1) ** 2, StudentT(3.0), 20_000, random_state=0)
     >>> bool((drawn.mean() - 1).abs() < 0.03), abs(drawn.log_normaliser - 0.5 * math.log(2 * math.pi)) < 0.03
     (True, True)
     """
@@ -82,7 +84,7 @@ def importance(
     if not isinstance(proposal, Distribution):
         raise DataError(f"proposal must be a torch distribution; found {type(proposal).__name__}.")
     target, own = as_log_density(log_target, "log_target"), as_log_density(proposal, "proposal")
-    x = as_real(draw(proposal, as_generator(seed), count))
+    x = as_real(draw(proposal, as_generator(random_state), count))
     with torch.no_grad():
         log_weights = target(x) - own(x)
     total = torch.logsumexp(log_weights, 0)

@@ -21,17 +21,17 @@ __all__ = ["inverse_cdf", "inverse_transform"]
 Function = Callable[[Tensor], Tensor]
 
 
-def inverse_transform(quantile: Function | Distribution, n: int, seed: Any = None) -> Tensor:
+def inverse_transform(quantile: Function | Distribution, n: int, random_state: Any = None) -> Tensor:
     """n independent draws of the distribution with this quantile function, in float64.
 
     A univariate torch distribution answers with its own quantiles. With only a distribution function F in hand, give
     `inverse_cdf(F, low, high)`.
 
-    >>> draws = inverse_transform(lambda p: -torch.log1p(-p), 10_000, seed=0)  # exponential
+    >>> draws = inverse_transform(lambda p: -torch.log1p(-p), 10_000, random_state=0)  # exponential
     >>> bool((draws.mean() - 1).abs() < 0.05)
     True
     """
-    generator = as_generator(seed)
+    generator = as_generator(random_state)
     count = whole(n, "n", 1)
     if isinstance(quantile, Distribution):
         distribution = quantile

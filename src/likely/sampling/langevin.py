@@ -49,7 +49,7 @@ class Langevin(Sampler):
     the units of the positions.
 
     >>> from likely.sampling import sample
-    >>> chains = sample(torch.distributions.Gamma(3.0, 1.0), 1.0, Langevin(), chains=16, seed=0)
+    >>> chains = sample(torch.distributions.Gamma(3.0, 1.0), 1.0, Langevin(), chains=16, random_state=0)
     >>> bool((chains.mean - 3).abs() < 0.2)
     True
     """

@@ -172,7 +172,7 @@ class MarkovChain:
 
     # --- paths --------------------------------------------------------------------------------------------------
     def sample(
-        self, n_steps: int, start: int | ArrayLike | None = None, seed: Any = None, chains: int | None = None
+        self, n_steps: int, start: int | ArrayLike | None = None, random_state: Any = None, chains: int | None = None
     ) -> np.ndarray:
         """A path of n_steps + 1 states, the start first; (chains, n_steps + 1) of them if `chains` is given.
 
@@ -185,7 +185,7 @@ class MarkovChain:
 
         if not isinstance(n_steps, int) or n_steps < 0 or (chains is not None and chains < 1):
             raise DataError(f"n_steps must be 0 or more and chains 1 or more; found {n_steps!r} and {chains!r}.")
-        random = np.random.default_rng(seed_of(seed))
+        random = np.random.default_rng(seed_of(random_state))
         first = self.stationary() if start is None else self._start(start)
         uniform = random.random((chains or 1, n_steps + 1))
         paths = walk(_cumulative(first[None])[0], _cumulative(self.transition), uniform)

@@ -46,7 +46,7 @@ class MetropolisHastings(Sampler):
     positions (chains, *event) to the distribution of the next ones; it may be asymmetric, the ratio of q is computed.
 
     >>> from likely.sampling import sample
-    >>> chains = sample(torch.distributions.Gamma(3.0, 1.0), 1.0, MetropolisHastings(), seed=0)
+    >>> chains = sample(torch.distributions.Gamma(3.0, 1.0), 1.0, MetropolisHastings(), random_state=0)
     >>> bool((chains.mean - 3).abs() < 0.3)
     True
     """

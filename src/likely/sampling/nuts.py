@@ -40,7 +40,7 @@ class NUTS(Sampler):
 
     >>> from likely.sampling import sample
     >>> normal = torch.distributions.MultivariateNormal(torch.zeros(2), torch.tensor([[1.0, 0.9], [0.9, 1.0]]))
-    >>> chains = sample(normal, [0.0, 0.0], NUTS(), draws=300, warmup=200, chains=8, seed=0)
+    >>> chains = sample(normal, [0.0, 0.0], NUTS(), draws=300, warmup=200, chains=8, random_state=0)
     >>> bool((torch.cov(chains.flat.T)[0, 1] - 0.9).abs() < 0.1)
     True
     """

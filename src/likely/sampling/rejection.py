@@ -66,7 +66,7 @@ def rejection(
     proposal: Distribution,
     n: int,
     log_k: float | None = None,
-    seed: Any = None,
+    random_state: Any = None,
     max_proposals: int | None = None,
 ) -> RejectionDraws:
     """n independent, exact draws of a density known up to a constant.
@@ -76,11 +76,11 @@ def rejection(
     up: after a thousand for each draw asked for, or ten million if that is more.
 
     >>> from torch.distributions import Beta, Uniform
-    >>> kept = rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 5000, log_k=math.log(1.5), seed=0)
+    >>> kept = rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 5000, log_k=math.log(1.5), random_state=0)
     >>> abs(kept.acceptance - 1 / 1.5) < 0.02
     True
     """
-    count, generator = whole(n, "n", 1), as_generator(seed)
+    count, generator = whole(n, "n", 1), as_generator(random_state)
     target, own = as_log_density(log_target, "log_target"), as_log_density(_one(proposal), "proposal")
 
     def log_ratio(x: Tensor) -> Tensor:

@@ -42,7 +42,7 @@ def sample(
     draws: int = 1000,
     warmup: int = 500,
     chains: int | None = None,
-    seed: Any = None,
+    random_state: Any = None,
     verbose: bool = False,
     names: str | Sequence[str] | None = None,
     support: Support | None = None,
@@ -62,18 +62,18 @@ def sample(
 
     >>> def correlated(x):
     ...     return -0.5 * (x[:, 0] ** 2 + x[:, 1] ** 2 - 1.6 * x[:, 0] * x[:, 1]) / (1 - 0.8**2)
-    >>> found = sample(correlated, [0.0, 0.0], draws=4000, seed=0, names=["a", "b"])
+    >>> found = sample(correlated, [0.0, 0.0], draws=4000, random_state=0, names=["a", "b"])
     >>> found.draws.shape, bool((torch.corrcoef(found.flat.T)[0, 1] - 0.8).abs() < 0.05)
     (torch.Size([4, 4000, 2]), True)
     >>> def half_normal(x):
     ...     return -0.5 * x.square()
-    >>> found = sample(half_normal, 1.0, "nuts()", seed=0, support=torch.distributions.constraints.positive)
+    >>> found = sample(half_normal, 1.0, "nuts()", random_state=0, support=torch.distributions.constraints.positive)
     >>> bool((found.draws > 0).all()), bool((found.mean - (2 / torch.pi) ** 0.5).abs() < 0.05)
     (True, True)
     """
     sampler = as_spec(method, Sampler, "method")
     count, before = whole(draws, "draws", 1), whole(warmup, "warmup", 0)
-    generator = as_generator(seed)
+    generator = as_generator(random_state)
     position = _starts(initial, chains, generator)
     labels = as_names(names, tuple(position.shape[1:]))
     density = as_log_density(log_prob, "log_prob")

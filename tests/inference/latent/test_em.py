@@ -154,7 +154,8 @@ found = {}
 
 def keep(name, model, X, **more):
     model.fit(X, **more)
-    arrays = [getattr(model, a) for a in ("weights_", "means_", "covariances_", "eta_", "elbo_") if hasattr(model, a)]
+    names = ("weights_", "means_", "covariances_", "eta_", "history_")
+    arrays = [getattr(model, name) for name in names if hasattr(model, name)]
     found[name] = np.concatenate([np.ravel(a) for a in (*arrays, model.log_prob(X))])
 
 

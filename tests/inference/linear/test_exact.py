@@ -152,7 +152,7 @@ def test_full_posterior_and_evidence_are_the_closed_forms(bias, shape, rng):
     weight, intercept = coefficients(model)
     np.testing.assert_allclose([*weight[0], *(intercept if bias else [])], mean, atol=1e-9)
     np.testing.assert_allclose(model.posterior_.covariance[0], covariance, atol=1e-9)
-    assert model.posterior_.info["evidence"] == pytest.approx(evidence, abs=1e-8)
+    assert model.posterior_.info["log_evidence"] == pytest.approx(evidence, abs=1e-8)
     predictive = model.predict_dist(X)
     np.testing.assert_allclose(predictive.variance, sigma**2 + np.einsum("ni,ij,nj->n", design, covariance, design))
 
@@ -164,7 +164,7 @@ def test_a_flat_bias_is_the_limit_of_a_wide_prior(rng):
     mean, covariance, evidence = bayes(np.column_stack([X, np.ones(20)]), y, 0.7, [1.3] * 3 + [wide])
     np.testing.assert_allclose(np.append(*coefficients(flat)), mean, atol=1e-6)
     np.testing.assert_allclose(flat.posterior_.covariance[0], covariance, atol=1e-6)
-    assert flat.posterior_.info["evidence"] == pytest.approx(evidence + np.log(wide * np.sqrt(2 * np.pi)), abs=1e-6)
+    assert flat.posterior_.info["log_evidence"] == pytest.approx(evidence + np.log(wide * np.sqrt(2 * np.pi)), abs=1e-6)
 
 
 @pytest.mark.parametrize("s", [0.3, 1.0, 30.0])
@@ -179,7 +179,7 @@ def test_learned_noise_maximises_the_evidence(s, rng):
 
     start = min(grid, key=loss)
     peak = minimize_scalar(loss, bounds=(start - 0.2, start + 0.2), method="bounded", options={"xatol": 1e-10})
-    assert model.posterior_.info["evidence"] == pytest.approx(-peak.fun, abs=1e-8)
+    assert model.posterior_.info["log_evidence"] == pytest.approx(-peak.fun, abs=1e-8)
     assert model.posterior_.parameters["shared"].item() == pytest.approx(peak.x, abs=1e-6)
 
 

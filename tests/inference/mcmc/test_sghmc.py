@@ -26,7 +26,7 @@ def stationary(step, friction):
 @pytest.mark.parametrize(("friction", "step"), [(1.0, None), (2.0, 0.2), (0.5, 0.5)])
 def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised, friction, step):
     """300 chains with 40 draws each, over 3,000 of them independent: means ± 0.018, variances ± 0.026; 4 of each."""
-    inference = SGHMC(chains=300, draws=40, burn_in=60, thin=8, batch_size=None, friction=friction, step_size=step)
+    inference = SGHMC(chains=300, draws=40, warmup=60, thin=8, batch_size=None, friction=friction, step_size=step)
     posterior = fitted(inference).posterior_
     draws = standardised(posterior)
     expected = stationary(posterior.info["step_size"], friction)
@@ -37,7 +37,7 @@ def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised, fr
 
 def test_noise_of_mini_batches_is_not_added_twice(fitted, standardised):
     """With half of the noise from the gradients, the mean of the variances is still right, within 12 %."""
-    inference = SGHMC(chains=50, draws=200, burn_in=200, thin=10, batch_size=40)
+    inference = SGHMC(chains=50, draws=200, warmup=200, thin=10, batch_size=40)
     posterior = fitted(inference).posterior_
     draws = standardised(posterior)
     share = posterior.info["step_size"] * posterior.info["gradient_noise"] / 2
@@ -54,7 +54,7 @@ def test_intervals_are_close_to_the_closed_form(table, exact, fitted):
 
 def test_the_same_seed_gives_the_same_draws_and_a_file_keeps_them(table, tmp_path):
     X, y = table
-    inference = SGHMC(2, 4, burn_in=3, thin=2, batch_size=32, schedule="cyclical", cycles=2, start=MAP(epochs=2))
+    inference = SGHMC(2, 4, warmup=3, thin=2, batch_size=32, schedule="cyclical", cycles=2, by=MAP(epochs=2))
     model, again = (
         Regressor(network=MLP((4,)), prior=NormalPrior(), inference=inference, random_state=5).fit(X, y)
         for _ in range(2)

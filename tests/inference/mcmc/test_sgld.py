@@ -22,7 +22,7 @@ def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised):
 
     Correlations within a chain leave more than 6,000 independent draws: means ± 0.013, variances ± 0.018; 5 of each.
     """
-    model = fitted(SGLD(chains=300, draws=40, burn_in=50, thin=5, batch_size=None))
+    model = fitted(SGLD(chains=300, draws=40, warmup=50, thin=5, batch_size=None))
     draws = standardised(model.posterior_)
     step = model.posterior_.info["step_size"]
     assert step == pytest.approx(0.4, rel=1e-3)
@@ -34,7 +34,7 @@ def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised):
 def test_small_steps_leave_the_posterior_as_it_is(fitted, standardised):
     """ε = 0.02 gives variances 0.5 % too large. Chains start in the posterior, so 400 of them are 400 draws each time:
     variances ± 7 % each; the trace over 4 dimensions and 10 draws far apart ± 1.1 %; 5 of that."""
-    inference = SGLD(chains=400, draws=10, burn_in=0, thin=40, batch_size=None, step_size=0.02)
+    inference = SGLD(chains=400, draws=10, warmup=0, thin=40, batch_size=None, step_size=0.02)
     draws = standardised(fitted(inference).posterior_)
     assert draws.mean(0).abs().max() <= 0.1
     assert float(draws.var(0).mean()) == pytest.approx(1 / (1 - 0.02 / 4), abs=0.055)
@@ -45,7 +45,7 @@ def test_mini_batches_widen_as_far_as_their_noise_says(fitted, standardised):
 
     The mean of four variances over about 100 stretches of memory of each of 50 chains: within 10 %.
     """
-    inference = SGLD(chains=50, draws=300, burn_in=200, thin=10, batch_size=50)
+    inference = SGLD(chains=50, draws=300, warmup=200, thin=10, batch_size=50)
     posterior = fitted(inference).posterior_
     draws = standardised(posterior)
     step, noise = posterior.info["step_size"], posterior.info["gradient_noise"]
@@ -63,7 +63,7 @@ def test_intervals_are_close_to_the_closed_form(table, exact, fitted):
 
 
 def test_without_preconditioning_steps_suit_the_stiffest_direction(table, fitted):
-    posterior = fitted(SGLD(precondition=False, chains=2, draws=2, burn_in=0, thin=1, batch_size=None)).posterior_
+    posterior = fitted(SGLD(precondition=False, chains=2, draws=2, warmup=0, thin=1, batch_size=None)).posterior_
     X = np.column_stack([table[0], np.ones(200)])
     hessian = X.T @ X / 0.25 + np.diag([1, 1, 1, 1 / 9])
     assert posterior.info["stiffness"] == pytest.approx(np.linalg.eigvalsh(hessian)[-1], rel=0.01)
@@ -74,7 +74,7 @@ def test_without_preconditioning_steps_suit_the_stiffest_direction(table, fitted
 def test_units_of_the_columns_do_not_matter(table, exact, scale):
     """Without a prior, draws in other units are the same draws."""
     X, y = table
-    inference = SGLD(chains=2, draws=5, burn_in=20, thin=2, batch_size=50)
+    inference = SGLD(chains=2, draws=5, warmup=20, thin=2, batch_size=50)
     plain, other = (
         Regressor(Normal(0.5), inference=inference, random_state=0).fit(rows, y).predict_dist(rows).mean
         for rows in (X, X * scale)
@@ -85,7 +85,7 @@ def test_units_of_the_columns_do_not_matter(table, exact, scale):
 
 # --- schedules -------------------------------------------------------------------------------------------------------
 def test_decreasing_steps_weigh_the_draws(fitted):
-    posterior = fitted(SGLD(chains=2, draws=10, burn_in=0, thin=3, schedule="decreasing")).posterior_
+    posterior = fitted(SGLD(chains=2, draws=10, warmup=0, thin=3, schedule="decreasing")).posterior_
     weights = posterior.weights.reshape(2, 10)
     assert torch.equal(weights[0], weights[1])
     assert float(weights.sum()) == pytest.approx(1)
@@ -95,7 +95,7 @@ def test_decreasing_steps_weigh_the_draws(fitted):
 
 
 def test_cycles_keep_draws_of_their_later_halves():
-    inference = SGLD(draws=7, burn_in=30, thin=10, schedule="cyclical", cycles=3)
+    inference = SGLD(draws=7, warmup=30, thin=10, schedule="cyclical", cycles=3)
     kept = sorted(inference._kept())
     assert len(kept) == 7
     assert kept[-1] == 99
@@ -121,7 +121,7 @@ def product(in_shape, out_features):
 def test_cycles_visit_both_modes():
     """Two mirrored modes, 1.7 nats above the saddle between them: each has its share of the draws."""
     X, y = np.linspace(-1, 1, 21)[:, None], 0.8 * np.linspace(-1, 1, 21)
-    inference = SGLD(chains=4, draws=100, burn_in=100, thin=20, schedule="cyclical", cycles=10, batch_size=None)
+    inference = SGLD(chains=4, draws=100, warmup=100, thin=20, schedule="cyclical", cycles=10, batch_size=None)
     model = Regressor(Normal(1.0), product, NormalPrior(1.0), inference, random_state=0).fit(X, y)
     factors = model.posterior_.parameters["network.a"].flatten()
     for chain in (factors > 0).double().reshape(4, 100):
@@ -144,14 +144,14 @@ def test_a_network_predicts_better_than_its_mode():
         .fit(X, y)
         .log_prob(new, truth)
         .mean()
-        for name, inference in (("mode", mode), ("chains", SGLD(start=mode, draws=50, thin=20, batch_size=None)))
+        for name, inference in (("mode", mode), ("chains", SGLD(by=mode, draws=50, thin=20, batch_size=None)))
     }
     assert scores["chains"] > scores["mode"]
 
 
 def test_the_same_seed_gives_the_same_draws_and_a_file_keeps_them(table, tmp_path):
     X, y = table
-    inference = SGLD(chains=2, draws=4, burn_in=3, thin=2, batch_size=32, start=MAP(epochs=2))
+    inference = SGLD(chains=2, draws=4, warmup=3, thin=2, batch_size=32, by=MAP(epochs=2))
     model, again = (
         Classifier(network=MLP((4,), norm="batch"), prior=NormalPrior(), inference=inference, random_state=5).fit(
             X, y > 0
@@ -169,13 +169,13 @@ def test_the_same_seed_gives_the_same_draws_and_a_file_keeps_them(table, tmp_pat
 
 
 def test_an_ensemble_of_chains_starts_from_several_modes(table):
-    inference = Ensemble(2, SGLD(chains=2, draws=3, burn_in=0, thin=1, start=MAP(epochs=2)))
+    inference = Ensemble(2, SGLD(chains=2, draws=3, warmup=0, thin=1, by=MAP(epochs=2)))
     model = Regressor(network=MLP((4,)), inference=inference, random_state=0).fit(*table)
     assert len(model.posterior_) == 12
 
 
 def test_a_step_that_is_far_too_long_is_an_error_with_a_remedy(fitted):
-    inference = SGLD(step_size=1e307, precondition=False, burn_in=5)
+    inference = SGLD(step_size=1e307, precondition=False, warmup=5)
     message = r"SGLD left the range of numbers by step \d+, .* Try SGLD\(step_size=1e\+306\), a prior on the weights"
     with pytest.raises(TrainingError, match=message):
         fitted(inference)
@@ -187,7 +187,7 @@ def test_a_step_that_is_far_too_long_is_an_error_with_a_remedy(fitted):
         ({"chains": 0}, r"SGLD\(chains=0\): chains must be a positive whole number"),
         ({"step_size": -1.0}, r"step_size must be a positive number, or None to have it chosen"),
         ({"schedule": "cosine"}, r'schedule must be "constant", "decreasing" or "cyclical"'),
-        ({"burn_in": -1}, r"burn_in must be 0 or more steps"),
+        ({"warmup": -1}, r"warmup must be 0 or more steps"),
         ({"schedule": "cyclical", "cycles": 20, "draws": 10}, r"cycles must be at most draws=10"),
         ({"batch_size": 0}, r"batch_size must be a positive whole number, or None"),
     ],

@@ -135,7 +135,7 @@ found = {}
 for kind, rows in (("full", X), ("holes", holes)):
     model = BayesianNetwork([("a", "b"), ("b", "c")], smoothing=0.1, random_state=0, inference=EM(8, tol=0.0))
     model.fit(rows, sample_weight=weight)
-    found |= {kind + "/tables": model.probabilities_, kind + "/elbo": model.elbo_}
+    found |= {kind + "/tables": model.probabilities_, kind + "/elbo": model.history_}
 """
 
 

@@ -224,8 +224,8 @@ def test_maximum_likelihood_beats_the_truth_on_its_own_rows_and_learns_it_from_m
     assert model.score(X) >= asia().score(X)
     for name, table in asia().tables_.items():
         np.testing.assert_allclose(model.tables_[name], table, atol=0.11 if name in ("tub", "dysp", "either") else 0.02)
-    assert len(model.elbo_) == 1
-    assert model.elbo_[0] == pytest.approx(model.log_prob(X).sum(), rel=1e-6)
+    assert len(model.history_) == 1
+    assert model.history_[0] == pytest.approx(model.log_prob(X).sum(), rel=1e-6)
 
 
 def test_missing_values_are_learned_from_by_em_and_never_lower_the_likelihood():
@@ -233,9 +233,9 @@ def test_missing_values_are_learned_from_by_em_and_never_lower_the_likelihood():
     whole = drawn(2000)
     X = whole.mask(rng.random(whole.shape) < 0.25)
     model = BayesianNetwork(ASIA_EDGES, smoothing=0.1, random_state=0).fit(X)
-    assert (np.diff(model.elbo_) >= -1e-9 * np.abs(model.elbo_[1:])).all()
+    assert (np.diff(model.history_) >= -1e-9 * np.abs(model.history_[1:])).all()
     penalty = 0.1 * np.log(model.probabilities_).sum()
-    assert model.elbo_[-1] == pytest.approx(model.log_prob(X).sum() + penalty, rel=1e-9)
+    assert model.history_[-1] == pytest.approx(model.log_prob(X).sum() + penalty, rel=1e-9)
     guess = pd.DataFrame({name: whole[name].fillna("no") for name in whole})
     assert model.score(guess) > BayesianNetwork(ASIA_EDGES, smoothing=0.1).fit(X.fillna("no")).score(guess)
 
@@ -351,7 +351,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
     model.save(tmp_path / "clinic.likely")
     loaded = likely.load(tmp_path / "clinic.likely")
     assert loaded.marginals({"dysp": "yes"}) == model.marginals({"dysp": "yes"})
-    np.testing.assert_array_equal(loaded.elbo_, model.elbo_)
+    np.testing.assert_array_equal(loaded.history_, model.history_)
     assert (loaded.names_, loaded.states_) == (model.names_, model.states_)
     file = tmp_path / "given.likely"
     asia().save(file)

@@ -74,9 +74,9 @@ def test_the_optimum_solves_the_likelihood_equations():
 def test_the_trace_never_falls_and_ends_at_the_log_likelihood():
     X = with_holes(made(), 0.1)
     model = FactorAnalysis(2).fit(X)
-    assert (np.diff(model.elbo_) >= -1e-9 * np.abs(model.elbo_).max()).all()
+    assert (np.diff(model.history_) >= -1e-9 * np.abs(model.history_).max()).all()
     assert model.converged_
-    assert len(model.elbo_) == model.n_iter_ + 1
+    assert len(model.history_) == model.n_iter_ + 1
     np.testing.assert_allclose(model.log_likelihood_, model.log_prob(X).sum(), rtol=1e-10)
     np.testing.assert_allclose(model.log_likelihood_ / len(X), model.score(X), rtol=1e-10)
 
@@ -87,7 +87,7 @@ def test_weights_are_repeats(holes):
     weight = np.random.default_rng(1).integers(0, 4, len(X))
     weighted = FactorAnalysis(2).fit(X, sample_weight=weight)
     repeated = FactorAnalysis(2).fit(np.repeat(X, weight, axis=0))
-    for name in ("components_", "noise_variance_", "mean_", "elbo_"):
+    for name in ("components_", "noise_variance_", "mean_", "history_"):
         np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=1e-6, atol=1e-8, err_msg=name)
 
 
@@ -221,7 +221,7 @@ def test_a_saved_model_answers_the_same(tmp_path):
     for name in ("transform", "log_prob", "impute"):
         np.testing.assert_array_equal(getattr(again, name)(X), getattr(model, name)(X))
     np.testing.assert_array_equal(again.sample(4), model.sample(4))
-    np.testing.assert_array_equal(again.elbo_, model.elbo_)
+    np.testing.assert_array_equal(again.history_, model.history_)
     assert (again.n_iter_, again.converged_) == (model.n_iter_, model.converged_)
     assert clone(again).get_params() == model.get_params()
 
@@ -280,7 +280,7 @@ for kind, rows in (("full", X), ("holes", holes)):
         found[f"{kind}/{name}/covariance"] = model.get_covariance()
         found[f"{kind}/{name}/mean"] = model.mean_
         found[f"{kind}/{name}/components"] = model.components_
-    found[f"{kind}/elbo"] = factors.elbo_
+    found[f"{kind}/elbo"] = factors.history_
 """
 
 

@@ -272,9 +272,9 @@ def test_the_likelihood_never_falls(name, missing):
         X[20:25] = np.nan
     inference = EM(max_iter=12, tol=0, starts=2)
     model = quiet(HiddenMarkov(likelihood, 3, inference=inference, random_state=0), X, lengths=[70, 80])
-    assert len(model.elbo_) >= 3
-    assert (np.diff(model.elbo_) > -1e-8 * abs(model.elbo_[-1])).all()
-    assert model.elbo_[-1] > model.elbo_[0]
+    assert len(model.history_) >= 3
+    assert (np.diff(model.history_) > -1e-8 * abs(model.history_[-1])).all()
+    assert model.history_[-1] > model.history_[0]
     assert model.log_likelihood_ == pytest.approx(model.log_prob(X, lengths=[70, 80]).sum(), rel=1e-9)
     for learned in (model.initial_, model.transition_):
         np.testing.assert_allclose(learned.sum(-1), 1.0, atol=1e-12)
@@ -285,9 +285,9 @@ def test_a_prior_on_transitions_is_a_count_in_advance_and_never_falls():
     plain = quiet(HiddenMarkov(n_states=3, inference=EM(max_iter=30, tol=0), random_state=0), X)
     held = HiddenMarkov(n_states=3, inference=EM(max_iter=30, tol=0), transition_prior=5.0, random_state=0)
     quiet(held, X)
-    assert (np.diff(held.elbo_) > -1e-8).all()
+    assert (np.diff(held.history_) > -1e-8).all()
     assert held.transition_.min() > plain.transition_.min()
-    assert held.elbo_[-1] - held.log_likelihood_ == pytest.approx(5 * np.log(held.transition_).sum(), abs=1e-3)
+    assert held.history_[-1] - held.log_likelihood_ == pytest.approx(5 * np.log(held.transition_).sum(), abs=1e-3)
 
 
 def test_states_are_recovered():
@@ -406,7 +406,7 @@ def test_files_bring_it_back(name, tmp_path):
     np.testing.assert_array_equal(again.log_prob(X), model.log_prob(X))
     np.testing.assert_array_equal(again.posterior(X), model.posterior(X))
     np.testing.assert_array_equal(again.transition_, model.transition_)
-    np.testing.assert_array_equal(again.elbo_, model.elbo_)
+    np.testing.assert_array_equal(again.history_, model.history_)
     assert again.components_.keys() == model.components_.keys()
     assert again.n_parameters_ == model.n_parameters_
     assert np.isfinite(quiet(again, X).log_likelihood_)
@@ -417,7 +417,7 @@ def test_the_same_seed_gives_the_same_bits_and_global_state_stays():
     before = torch.random.get_rng_state()
     state = np.random.get_state()[1].copy()  # noqa: NPY002
     fits = [quiet(HiddenMarkov(n_states=3, inference=EM(starts=2), random_state=7), X) for _ in range(2)]
-    np.testing.assert_array_equal(fits[0].elbo_, fits[1].elbo_)
+    np.testing.assert_array_equal(fits[0].history_, fits[1].history_)
     np.testing.assert_array_equal(fits[0].transition_, fits[1].transition_)
     assert torch.equal(torch.random.get_rng_state(), before)
     np.testing.assert_array_equal(np.random.get_state()[1], state)  # noqa: NPY002
@@ -451,7 +451,7 @@ cases = {"normal": (Normal(), X), "student": (StudentT(), X), "mixture": (Mixtur
 cases["one"] = (Normal(), X[3])
 for name, (likelihood, data) in cases.items():
     model = HiddenMarkov(likelihood, 2, inference=EM(max_iter=6, tol=0, starts=2), random_state=0).fit(data)
-    learned = [model.initial_, model.transition_, model.elbo_, model.log_likelihood_, *model.components_.values()]
+    learned = [model.initial_, model.transition_, model.history_, model.log_likelihood_, *model.components_.values()]
     found[name] = np.concatenate([np.ravel(each) for each in learned])
 """
 

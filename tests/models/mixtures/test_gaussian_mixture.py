@@ -95,10 +95,10 @@ def test_the_likelihood_never_falls(kind, rows):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikelyWarning)
         model.fit(X, sample_weight=weight)
-    assert (np.diff(model.elbo_) >= -1e-10 * np.abs(model.elbo_[:-1])).all()
+    assert (np.diff(model.history_) >= -1e-10 * np.abs(model.history_[:-1])).all()
     evidence = model.log_prob(X)
-    np.testing.assert_allclose(model.elbo_[-1], evidence.sum() if weight is None else weight @ evidence, rtol=1e-9)
-    assert model.log_likelihood_ == model.elbo_[-1]
+    np.testing.assert_allclose(model.history_[-1], evidence.sum() if weight is None else weight @ evidence, rtol=1e-9)
+    assert model.log_likelihood_ == model.history_[-1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -276,7 +276,7 @@ def test_a_component_without_rows_begins_again():
         model = GaussianMixture(3, means_init=far, inference=EM(max_iter=500)).fit(X)
     assert list(model.reseeded_) == ["2"]
     assert (model.weights_ > 0.05).all()
-    assert (np.diff(model.elbo_) >= -1e-9 * np.abs(model.elbo_[:-1])).all()
+    assert (np.diff(model.history_) >= -1e-9 * np.abs(model.history_[:-1])).all()
 
 
 # --- answers ------------------------------------------------------------------------------------------------------
@@ -309,7 +309,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path, kind):
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(loaded.sample(5, 0)[0], model.sample(5, 0)[0])
     assert loaded.bic(X) == model.bic(X)
-    for name in ("means_", "covariances_", "weights_", "elbo_", "means_init"):
+    for name in ("means_", "covariances_", "weights_", "history_", "means_init"):
         np.testing.assert_array_equal(getattr(loaded, name), getattr(model, name))
     for name in ("n_iter_", "converged_", "log_likelihood_", "floored_", "reseeded_", "n_features_in_"):
         assert getattr(loaded, name) == getattr(model, name)

@@ -90,7 +90,7 @@ def test_counts_stay_those_of_the_assignments(topics):
 
 def test_the_average_of_a_chain_holds_every_token():
     corpus = made(1)
-    found = walk(problem(corpus, np.full(4, 0.1), 0.05), sweeps=30, burn_in=10, thin=4)
+    found = walk(problem(corpus, np.full(4, 0.1), 0.05), sweeps=30, warmup=10, thin=4)
     np.testing.assert_allclose((found.components - 0.05).sum(), corpus.counts.sum(), rtol=1e-12)
     by_word = np.bincount(corpus.words, corpus.counts, corpus.size)
     np.testing.assert_allclose((found.components - 0.05).sum(0), by_word, rtol=1e-9, atol=1e-9)

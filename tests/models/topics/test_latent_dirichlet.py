@@ -71,9 +71,9 @@ def test_the_bound_of_all_documents_never_falls(passes, learn_prior):
     X, _, _ = planted(1, documents=60, length=30)
     inference = VariationalBayes(max_iter=60, tol=0.0, passes=passes)
     model = LatentDirichlet(6, inference, learn_prior=learn_prior, random_state=3).fit(X)
-    assert len(model.trace_) == 60
-    assert np.diff(model.trace_).min() >= -1e-10 * abs(model.trace_[-1])
-    assert model.trace_[-1] > model.trace_[0]
+    assert len(model.history_) == 60
+    assert np.diff(model.history_).min() >= -1e-10 * abs(model.history_[-1])
+    assert model.history_[-1] > model.history_[0]
 
 
 def test_the_trace_is_the_bound_of_scikit_learn():
@@ -81,7 +81,7 @@ def test_the_trace_is_the_bound_of_scikit_learn():
     X, _, _ = planted(2, documents=50)
     model = LatentDirichlet(3, VariationalBayes(max_iter=2000, tol=1e-13, passes=200), random_state=0).fit(X)
     other = twin(model, X)
-    np.testing.assert_allclose(model.trace_[-1], other.score(X), rtol=1e-6)
+    np.testing.assert_allclose(model.history_[-1], other.score(X), rtol=1e-6)
 
 
 def twin(model, X):
@@ -281,7 +281,7 @@ def test_the_same_seed_gives_the_same_bits(inference):
     X, _, _ = planted(documents=50)
     first, second, other = (LatentDirichlet(4, inference, random_state=seed).fit(X) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first.components_, second.components_)
-    assert first.trace_ == second.trace_ != other.trace_
+    assert first.history_ == second.history_ != other.history_
 
 
 @pytest.mark.parametrize("inference", BOTH, ids=NAMES)
@@ -294,7 +294,7 @@ def test_saved_and_loaded_it_is_the_same(inference, tmp_path):
     assert loaded.get_params() == model.get_params()
     np.testing.assert_array_equal(loaded.transform(frame), model.transform(frame))
     assert loaded.perplexity(frame, "bound") == model.perplexity(frame, "bound")
-    assert (loaded.trace_, loaded.top_words(4)) == (model.trace_, model.top_words(4))
+    assert (loaded.history_, loaded.top_words(4)) == (model.history_, model.top_words(4))
     if isinstance(inference, VariationalBayes):
         np.testing.assert_array_equal(loaded.partial_fit(frame).components_, model.partial_fit(frame).components_)
 
@@ -396,7 +396,7 @@ def test_other_arguments_are_refused(arguments, message):
         (lambda: VariationalBayes(max_iter=0), "max_iter must be a positive whole number"),
         (lambda: VariationalBayes(batch_size=0), "batch_size must be a positive whole number or None"),
         (lambda: VariationalBayes(learning_decay=0.5), "learning_decay must be above 0.5 and at most 1"),
-        (lambda: CollapsedGibbs(sweeps=10, burn_in=10), "burn_in must be from 0 to below sweeps=10"),
+        (lambda: CollapsedGibbs(sweeps=10, warmup=10), "warmup must be from 0 to below sweeps=10"),
         (lambda: CollapsedGibbs(thin=0), "thin must be a positive whole number"),
     ],
 )
@@ -449,7 +449,7 @@ for name, inference in {
 }.items():
     model = LatentDirichlet(3, inference, learn_prior=True, random_state=0).fit(X)
     found[name], found[name + "/prior"] = model.components_, model.document_prior_
-    found[name + "/trace"] = np.array(model.trace_)
+    found[name + "/trace"] = np.array(model.history_)
 """
 
 

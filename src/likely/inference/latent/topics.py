@@ -14,8 +14,8 @@ __all__ = ["CollapsedGibbs", "TopicInference", "VariationalBayes"]
 class TopicInference(Spec, axis="topic_inference"):
     """A way to find topics: `learn` makes a posterior of a problem, `weights` says how documents read its topics.
 
-    >>> TopicInference.parse("collapsed_gibbs(sweeps=100, burn_in=50)")
-    CollapsedGibbs(sweeps=100, burn_in=50)
+    >>> TopicInference.parse("collapsed_gibbs(sweeps=100, warmup=50)")
+    CollapsedGibbs(sweeps=100, warmup=50)
     """
 
     random_topics: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class VariationalBayes(TopicInference):
     >>> from likely import LatentDirichlet
     >>> X = np.array([[4, 3, 0, 0], [3, 4, 0, 0], [0, 0, 4, 3], [0, 0, 3, 4]])
     >>> model = LatentDirichlet(2, inference=VariationalBayes(batch_size=2, max_iter=20, tol=0.0), random_state=0)
-    >>> len(model.fit(X).trace_)
+    >>> len(model.fit(X).history_)
     20
     """
 
@@ -96,35 +96,35 @@ class CollapsedGibbs(TopicInference):
 
         p(z_i = k | z_−i, w) ∝ (n_dk + α_k) (n_kw + β) / (n_k + Vβ)
 
-    `sweeps` over all tokens; of those after the first `burn_in`, every `thin`-th state counts, and the topics are
+    `sweeps` over all tokens; of those after the first `warmup`, every `thin`-th state counts, and the topics are
     φ̂_kv ∝ β + the average of n_kv. Usually finds better topics than `VariationalBayes`, in more time. Documents are
     inferred given φ̂. Under `torchrun` every process runs the whole chain, from the same seed.
 
     >>> from likely import LatentDirichlet
     >>> X = np.array([[4, 3, 0, 0], [3, 4, 0, 0], [0, 0, 4, 3], [0, 0, 3, 4]])
-    >>> model = LatentDirichlet(2, inference=CollapsedGibbs(sweeps=50, burn_in=20), random_state=0).fit(X)
+    >>> model = LatentDirichlet(2, inference=CollapsedGibbs(sweeps=50, warmup=20), random_state=0).fit(X)
     >>> model.transform(X).round().sum(0)
     array([2., 2.])
     """
 
     sweeps: int = 500
-    burn_in: int = 250
+    warmup: int = 250
     thin: int = 10
 
     @classmethod
     def example(cls) -> CollapsedGibbs:
         """A few sweeps."""
-        return cls(sweeps=20, burn_in=10, thin=5)
+        return cls(sweeps=20, warmup=10, thin=5)
 
     def validate(self) -> None:
-        """Some sweeps are left after burning in."""
+        """Some sweeps are left after the warmup."""
         require(self.sweeps > 0, self, "sweeps", "a positive whole number")
-        require(0 <= self.burn_in < self.sweeps, self, "burn_in", f"from 0 to below sweeps={self.sweeps}")
+        require(0 <= self.warmup < self.sweeps, self, "warmup", f"from 0 to below sweeps={self.sweeps}")
         require(self.thin > 0, self, "thin", "a positive whole number")
 
     def learn(self, problem: Any) -> Any:
         """φ̂ on the average of a chain."""
-        return problem.walk(self.sweeps, self.burn_in, self.thin)
+        return problem.walk(self.sweeps, self.warmup, self.thin)
 
     def weights(self, components: np.ndarray) -> np.ndarray:
         """φ̂ itself."""

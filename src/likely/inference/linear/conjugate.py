@@ -28,7 +28,7 @@ class BetaBinomial:
     """What is known of a share after some trials: its posterior, and the log-probability of what was seen."""
 
     posterior: Beta
-    evidence: float
+    log_evidence: float
 
     def predictive(self, n: int) -> Categorical:
         """The number of successes in n further trials, over 0, 1, …, n.
@@ -49,7 +49,7 @@ def beta_binomial(successes: int, trials: int, a: float = 1.0, b: float = 1.0) -
     >>> coin = beta_binomial(successes=7, trials=10)
     >>> coin.posterior.concentration1.item(), coin.posterior.concentration0.item()
     (8.0, 4.0)
-    >>> round(coin.evidence, 4)  # 7! 3! / 11!
+    >>> round(coin.log_evidence, 4)  # 7! 3! / 11!
     -7.1854
     >>> round(coin.predictive(1).probs[1].item(), 4)  # Laplace's rule: (7 + 1) / (10 + 2)
     0.6667

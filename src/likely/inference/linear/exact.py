@@ -35,7 +35,7 @@ class Exact(Inference):
     """The closed form for linear models with normal noise: `posterior="point"` (its mode) or `"full"` (all of it).
 
     Point: a learned σ is the most probable one. Full: a learned σ maximises the evidence, which with flat weights is
-    the unbiased RSS / (n − p); predictions then include what is unknown of θ, and `posterior_.info["evidence"]` is
+    the unbiased RSS / (n − p); predictions then include what is unknown of θ, and `posterior_.info["log_evidence"]` is
     log p(y). Where there is no closed form, Newton's method takes over, and a warning says so.
 
     >>> from likely import Regressor
@@ -70,7 +70,7 @@ class Exact(Inference):
             log_scale = torch.tensor([math.log(solution.scale)], dtype=torch.float64) if design.shared else None
             design.write(output, solution.weight.unsqueeze(0), solution.bias, log_scale)
             solutions.append(solution)
-        info = {"evidence": sum(s.evidence for s in solutions)} if full else {}
+        info = {"log_evidence": sum(s.log_evidence for s in solutions)} if full else {}
         if not full:
             return Posterior.of(design.module)
         return GaussianPosterior.around(design.module, torch.stack([s.covariance for s in solutions]), info)
@@ -82,7 +82,7 @@ class _Solution:
     bias: Tensor | None
     scale: float
     covariance: Tensor  # of [weight, bias]
-    evidence: float
+    log_evidence: float
 
 
 def _solve(regression: Regression, moments: Moments, scale: float | None, full: bool) -> _Solution:
@@ -106,7 +106,7 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
         found = float(moments.spread - 2 * point @ cross + point @ gram @ point)
         return found if found > 1e-12 * moments.spread else 0.0
 
-    def log_evidence(variance: float) -> float:
+    def evidence_at(variance: float) -> float:
         point = theta(variance)
         return _log_evidence(regression, moments, gram, penalty, point, residual(point), variance)
 
@@ -124,8 +124,8 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
     if regression.bias:
         bias = point[d:] if penalised_bias else (moments.y_mean - point @ moments.x_mean).reshape(1)
     covariance = _covariance(regression, moments, gram, penalty, variance, penalised_bias) if full else torch.empty(0)
-    evidence = log_evidence(variance) if full else math.nan
-    return _Solution(point[:d], bias, math.sqrt(variance), covariance, evidence)
+    log_evidence = evidence_at(variance) if full else math.nan
+    return _Solution(point[:d], bias, math.sqrt(variance), covariance, log_evidence)
 
 
 class _Ridge:

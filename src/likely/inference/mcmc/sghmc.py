@@ -36,7 +36,7 @@ class SGHMC(_StochasticGradient):
     @classmethod
     def example(cls) -> SGHMC:
         """A few steps of two chains."""
-        return cls(chains=2, draws=3, burn_in=5, thin=1, batch_size=16, start=MAP.example())
+        return cls(chains=2, draws=3, warmup=5, thin=1, batch_size=16, by=MAP.example())
 
     def validate(self) -> None:
         """The friction is positive."""

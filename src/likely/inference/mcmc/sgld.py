@@ -20,14 +20,14 @@ WIDER = 0.1
 
 
 class SGLD(_StochasticGradient):
-    """Langevin chains on mini-batches: `chains` of them keep `draws` each, every `thin`-th step after `burn_in`.
+    """Langevin chains on mini-batches: `chains` of them keep `draws` each, every `thin`-th step after `warmup`.
 
-    Chains start around the mode that `start` finds (None: what `inference="auto"` would take). `schedule` is
+    Chains start around the mode that `by` finds (None: what `inference="auto"` would take). `schedule` is
     "constant"; "decreasing", with weights ∝ εₜ; or "cyclical": ε falls to 0 in each of the `cycles` and draws are kept
     in their later halves, so that each cycle may find another mode. `Ensemble(by=SGLD())` starts from several modes.
 
     `precondition` measures the posterior's widths around the start; ε is then in units of them, and None takes the ε
-    whose draws have variances about 10 % too large at worst, by the curvature met at the start and while burning in.
+    whose draws have variances about 10 % too large at worst, by the curvature met at the start and during the warmup.
     Smaller steps are truer and need more of them.
     `posterior_.info` has the `step_size`, the `stiffness` λ and the `gradient_noise` c. All chains see the same
     batches; members are the draws of the first chain, then those of the second, and so on.
@@ -42,7 +42,7 @@ class SGLD(_StochasticGradient):
     @classmethod
     def example(cls) -> SGLD:
         """A few steps of two chains."""
-        return cls(chains=2, draws=3, burn_in=5, thin=1, batch_size=16, start=MAP.example())
+        return cls(chains=2, draws=3, warmup=5, thin=1, batch_size=16, by=MAP.example())
 
     def usual_step(self, landscape: Landscape) -> float:
         """ε with ε(λ + c)/4 = 10 %; at the start of a cycle five times as much, to travel."""

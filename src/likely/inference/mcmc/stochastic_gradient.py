@@ -39,7 +39,7 @@ __all__ = ["Landscape"]
 ROWS = 2_048
 """Rows that scales are measured on."""
 LOOKS = 5
-"""How often the curvature is measured anew while burning in."""
+"""How often the curvature is measured anew during the warmup."""
 WATCHED = 8
 """Chains at which it is."""
 BATCHES = 64
@@ -63,22 +63,22 @@ class _StochasticGradient(Inference):
 
     chains: int = 4
     draws: int = 100
-    burn_in: int = 500
+    warmup: int = 500
     thin: int = 10
     step_size: float | None = None
     schedule: Literal["constant", "decreasing", "cyclical"] = "constant"
     cycles: int = 5
     batch_size: int | None = 256
     precondition: bool = True
-    start: Inference | None = None
+    by: Inference | None = None
 
     def validate(self) -> None:
         """Numbers are positive; text becomes specs; every cycle has draws."""
-        if self.start is not None:
-            object.__setattr__(self, "start", as_spec(self.start, Inference, "start"))
+        if self.by is not None:
+            object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
         for name in ("chains", "draws", "thin", "cycles"):
             require(getattr(self, name) > 0, self, name, "a positive whole number")
-        require(self.burn_in >= 0, self, "burn_in", "0 or more steps")
+        require(self.warmup >= 0, self, "warmup", "0 or more steps")
         positive = self.step_size is None or 0 < self.step_size < math.inf
         require(positive, self, "step_size", "a positive number, or None to have it chosen")
         schedules = ("constant", "decreasing", "cyclical")
@@ -103,7 +103,7 @@ class _StochasticGradient(Inference):
     def fit(self, problem: Problem) -> Posterior:
         """The draws of all chains, one chain after another."""
         problem = lightened(problem)
-        density = started(problem, self.start)
+        density = started(problem, self.by)
         seeds = spread(problem.seed, 4)
         gradient = MiniBatches(density, self.batch_size, seeds[0], independent=True)
         ground = _Ground(self, density, gradient, seeds)
@@ -136,8 +136,8 @@ class _StochasticGradient(Inference):
         step = chosen()
         phi = normal() if self.precondition else step**0.5 * normal()
         momentum = normal()
-        total, kept = self.burn_in + self.draws * self.thin, self._kept()
-        looks = {self.burn_in * (look + 1) // (LOOKS + 2) for look in range(LOOKS)} if self.step_size is None else set()
+        total, kept = self.warmup + self.draws * self.thin, self._kept()
+        looks = {self.warmup * (look + 1) // (LOOKS + 2) for look in range(LOOKS)} if self.step_size is None else set()
         draws, sizes = [], []
         with progress(problem.title, total, show=problem.verbose) as report:
             for t in range(total):
@@ -156,7 +156,7 @@ class _StochasticGradient(Inference):
 
     def _factor(self, t: int) -> float:
         """εₜ / ε."""
-        total = self.burn_in + self.draws * self.thin
+        total = self.warmup + self.draws * self.thin
         if self.schedule == "decreasing":
             return (1 + 20 * t / total) ** (-1 / 3)
         if self.schedule == "cyclical":
@@ -164,15 +164,15 @@ class _StochasticGradient(Inference):
         return 1.0
 
     def _phase(self, t: int) -> float:
-        """Where in its cycle a step is, from 0 to 1; burning in is a part of the first half of the first cycle."""
-        length = (self.burn_in + self.draws * self.thin) / self.cycles
+        """Where in its cycle a step is, from 0 to 1; the warmup is a part of the first half of the first cycle."""
+        length = (self.warmup + self.draws * self.thin) / self.cycles
         return (t % length) / length
 
     def _kept(self) -> set[int]:
         """The steps whose draws are kept: every `thin`-th, or those in the later half of each cycle, evenly."""
-        total = self.burn_in + self.draws * self.thin
+        total = self.warmup + self.draws * self.thin
         if self.schedule != "cyclical":
-            return set(range(self.burn_in + self.thin - 1, total, self.thin))
+            return set(range(self.warmup + self.thin - 1, total, self.thin))
         length = total / self.cycles
         found = set()
         for cycle in range(self.cycles):

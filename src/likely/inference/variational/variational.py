@@ -53,7 +53,7 @@ TRACE = 100
 class Variational(Inference):
     """A normal approximation of the posterior: `"mean-field"`, `"low-rank"` (with `rank` directions) or `"full-rank"`.
 
-    Starts where the inference `start` ends (None: what `inference="auto"` would take) with the widths of the posterior
+    Starts where the inference `by` ends (None: what `inference="auto"` would take) with the widths of the posterior
     there, then climbs the ELBO for `steps` steps of `optimizer`, whose rate falls to 0 along a cosine. Each step takes
     `samples` draws and a mini-batch of `batch_size` rows (None: all). Steps are in units of those first widths, so the
     rate need not be tuned. Predictions average over `draws` members, drawn once with the seed of the fit.
@@ -79,20 +79,20 @@ class Variational(Inference):
     batch_size: int | None = 512
     optimizer: Optimizer = Adam(0.05, eps=0.1)
     draws: int = 100
-    start: Inference | None = None
+    by: Inference | None = None
 
     @classmethod
     def example(cls) -> Variational:
         """A few steps."""
         from ..training.map import MAP
 
-        return cls(steps=5, samples=2, draws=4, start=MAP.example())
+        return cls(steps=5, samples=2, draws=4, by=MAP.example())
 
     def validate(self) -> None:
         """Numbers are positive; text becomes specs."""
         object.__setattr__(self, "optimizer", as_spec(self.optimizer, Optimizer, "optimizer"))
-        if self.start is not None:
-            object.__setattr__(self, "start", as_spec(self.start, Inference, "start"))
+        if self.by is not None:
+            object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
         families = ("mean-field", "low-rank", "full-rank")
         require(self.family in families, self, "family", '"mean-field", "low-rank" or "full-rank"')
         for name in ("rank", "steps", "draws"):
@@ -105,7 +105,7 @@ class Variational(Inference):
     def fit(self, problem: Problem) -> Posterior:
         """q, with members drawn from it."""
         problem = lightened(problem)
-        density = started(problem, self.start)
+        density = started(problem, self.by)
         if self.family == "full-rank" and density.size > LARGEST:
             raise SpecError(
                 f'Variational(family="full-rank") would need a matrix of {density.size:,} × {density.size:,}; it takes '

@@ -69,7 +69,7 @@ class BayesianNetwork(Learned):
     {'no': 0.545, 'yes': 0.455}
     """
 
-    _arrays = ("probabilities_", "elbo_")
+    _arrays = ("probabilities_", "history_")
     _values = ("names_", "edges_", "states_", "log_likelihood_", "n_iter_", "converged_")
 
     def __init__(
@@ -128,7 +128,7 @@ class BayesianNetwork(Learned):
         write_bif(path, labels.dag, labels.states, list(self.tables_.values()))
 
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
-        """Count the tables, or run EM where values are missing; `elbo_` is log p(seen) + log p(θ) at each step."""
+        """Count the tables, or run EM where values are missing; `history_` is log p(seen) + log p(θ) at each step."""
         self._forget()
         dag = Dag.from_edges(self.edges)
         inference = as_spec(self.inference, LatentInference, "inference")
@@ -156,7 +156,7 @@ class BayesianNetwork(Learned):
             vector, trace, steps, converged = fit.params["tables"].numpy(), fit.trace.numpy(), fit.n_iter, fit.converged
             counts = latent.expected_counts(vector)
         tables.warn_of_unseen(counts + prior, [states[name] for name in dag.names])
-        self.elbo_, self.n_iter_, self.converged_ = trace, steps, converged
+        self.history_, self.n_iter_, self.converged_ = trace, steps, converged
         self.log_likelihood_ = float(trace[-1]) - log_power(vector, prior)
         return self._learn(dag, states, vector)
 

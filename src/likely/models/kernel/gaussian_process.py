@@ -71,11 +71,11 @@ class GaussianProcess(Learned):
     for each number that the likelihood needs). The prior's variance is the kernel's: write `1.0 * RBF()` to have it
     learned, or standardise y.
 
-    `learn=False` holds the kernel's numbers. Otherwise they maximise the evidence, from where the kernel has them and
-    from `restarts` other starts: the first suits the data, the others are scattered around it. `mean` is "constant"
-    (learned) or "zero". Time is n³, memory n²; `inducing=m` has m places stand for the rows (normal likelihoods: a
-    lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in `sample_weight` counts a
-    row that many times. A missing target (NaN) does not count.
+    `learn=False` holds the kernel's hyperparameters. Otherwise they maximise the evidence, begun `starts` times: from
+    where the kernel has them, from where they suit the data, and from points scattered around that. `mean` is
+    "constant" (learned) or "zero". Time is n³, memory n²; `inducing=m` has m inducing points stand for the rows (normal
+    likelihoods: a lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in
+    `sample_weight` counts a row that many times. A missing target (NaN) does not count.
 
     Learned: `log_evidence_`, `kernel_` (with its numbers), `noise_` (σ of Normal), `mean_` of each function, `shared_`
     (the likelihood's learned constants as it holds them: logarithms of scales), `converged_`, `n_evaluations_`.
@@ -108,7 +108,7 @@ class GaussianProcess(Learned):
         likelihood: Any = Normal(),  # noqa: B008
         mean: Literal["constant", "zero"] = "constant",
         learn: bool = True,
-        restarts: int = 1,
+        starts: int = 2,
         inducing: int | Literal["auto"] | None = None,
         random_state: Any = None,
         verbose: bool = False,
@@ -117,7 +117,7 @@ class GaussianProcess(Learned):
         self.likelihood = likelihood
         self.mean = mean
         self.learn = learn
-        self.restarts = restarts
+        self.starts = starts
         self.inducing = inducing
         self.random_state = random_state
         self.verbose = verbose
@@ -159,7 +159,7 @@ class GaussianProcess(Learned):
         kernel = problem.kernel
         variance = float(problem.y.var(correction=0)) if isinstance(problem, Regression) else 1.0
         numbers = read(free(kernel))
-        others = spread_out(kernel, problem.x, max(variance, 1e-12), self.restarts if len(numbers) else 0, seed)
+        others = spread_out(kernel, problem.x, max(variance, 1e-12), self.starts - 1 if len(numbers) else 0, seed)
         starts = [torch.cat([start, own]) for start in (numbers, *others)]
         evidence = problem if places is None else InducingRegression(problem, places)  # type: ignore[arg-type]
         with progress("GaussianProcess", MAX_ITER, show=bool(self.verbose)) as report:
@@ -360,8 +360,8 @@ class GaussianProcess(Learned):
     def _check_arguments(self) -> None:
         if self.mean not in ("constant", "zero"):
             raise SpecError(f'GaussianProcess(mean={self.mean!r}): mean must be "constant" or "zero".')
-        if not isinstance(self.restarts, int | np.integer) or isinstance(self.restarts, bool) or self.restarts < 0:
-            raise SpecError(f"GaussianProcess(restarts={self.restarts!r}): restarts must be a whole number from 0.")
+        if not isinstance(self.starts, int | np.integer) or isinstance(self.starts, bool) or self.starts < 1:
+            raise SpecError(f"GaussianProcess(starts={self.starts!r}): starts must be an integer above 0.")
         number = isinstance(self.inducing, int | np.integer) and not isinstance(self.inducing, bool)
         if not (self.inducing is None or self.inducing == "auto" or (number and self.inducing >= 1)):
             raise SpecError(

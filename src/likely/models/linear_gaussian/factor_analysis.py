@@ -34,8 +34,8 @@ class FactorAnalysis(LinearGaussianModel):
     `transform` gives the posterior mean of z, `posterior` its distribution. A column whose noise wants to vanish (a
     Heywood case) is held at `floor` times its variance, with a warning.
 
-    Learned: `components_` = Wᵀ (k, d), `noise_variance_` (d,), `mean_`, and of the fit `elbo_` (the log-likelihood at
-    each step; it never falls), `log_likelihood_`, `n_iter_`, `converged_`.
+    Learned: `components_` = Wᵀ (k, d), `noise_variance_` (d,), `mean_`, and of the fit `history_` (the log-likelihood
+    at each step; it never falls), `log_likelihood_`, `n_iter_`, `converged_`.
 
     >>> random = np.random.default_rng(0)
     >>> z = random.normal(size=(500, 1))
@@ -47,7 +47,7 @@ class FactorAnalysis(LinearGaussianModel):
     (torch.Size([1]), (1, 1))
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("components_", "noise_variance_", "mean_", "elbo_")
+    _arrays: ClassVar[tuple[str, ...]] = ("components_", "noise_variance_", "mean_", "history_")
     _values: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "log_likelihood_")
 
     def __init__(
@@ -83,8 +83,8 @@ class FactorAnalysis(LinearGaussianModel):
         self._report(found.params["noise"].numpy())
         model = latent.restored(found.params)
         self.noise_variance_, self.mean_ = model.noise.numpy(), model.mean.numpy()
-        self.elbo_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
-        self.log_likelihood_ = float(self.elbo_[-1])
+        self.history_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
+        self.log_likelihood_ = float(self.history_[-1])
         loadings = _diagonal(model.loadings.numpy(), self.noise_variance_)
         loadings = varimax(loadings) if self.rotation == "varimax" else loadings
         self.components_ = np.ascontiguousarray(signed(loadings.T))

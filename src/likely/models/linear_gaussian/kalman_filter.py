@@ -67,7 +67,7 @@ class KalmanFilter(TransformerMixin, Learned):
     [2.3, 2.5]
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = (*(f"{name}_" for name in System._fields), "elbo_")
+    _arrays: ClassVar[tuple[str, ...]] = (*(f"{name}_" for name in System._fields), "history_")
     _values: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "log_likelihood_")
 
     def __init__(
@@ -147,7 +147,7 @@ class KalmanFilter(TransformerMixin, Learned):
             fit = LatentFit({name: found[0] for name, found in params.items()}, value, value, converged=True)
         for name in System._fields:
             setattr(self, f"{name}_", np.ascontiguousarray(fit.params[name].numpy()))
-        self.elbo_ = fit.trace.numpy()
+        self.history_ = fit.trace.numpy()
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         self.log_likelihood_ = float(fit.trace[-1])
         return self

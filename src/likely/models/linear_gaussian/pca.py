@@ -44,7 +44,7 @@ class PCA(LinearGaussianModel):
 
     Learned, as in scikit-learn: `components_` = Uᵀ, `mean_`, `explained_variance_` (of the scores, divisor n − 1),
     `explained_variance_ratio_`, `singular_values_`, `n_components_`. The density's parameters are those of maximum
-    likelihood (divisor n): `loadings_` = W (d, k) and `noise_variance_` = σ². With EM also `elbo_`, `n_iter_`,
+    likelihood (divisor n): `loadings_` = W (d, k) and `noise_variance_` = σ². With EM also `history_`, `n_iter_`,
     `converged_`, `log_likelihood_`. Weights count as repeats.
 
     >>> X = np.array([[0.0, 0.1], [1.0, 1.9], [2.0, 4.1], [3.0, 5.9]])
@@ -59,10 +59,10 @@ class PCA(LinearGaussianModel):
 
     _arrays: ClassVar[tuple[str, ...]] = (
         *("components_", "mean_", "explained_variance_", "explained_variance_ratio_", "singular_values_"),
-        *("loadings_", "elbo_"),
+        *("loadings_", "history_"),
     )
     _values: ClassVar[tuple[str, ...]] = ("noise_variance_", "n_iter_", "converged_", "log_likelihood_")
-    elbo_: np.ndarray | None
+    history_: np.ndarray | None
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class PCA(LinearGaussianModel):
         if isinstance(self.n_components, float):
             moments, found = self._by_em(x, weight, inference, size)
         self._keep(moments, size)
-        self.elbo_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
+        self.history_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
         self.log_likelihood_ = float(found.trace[-1])
         return self
 
@@ -169,7 +169,7 @@ class PCA(LinearGaussianModel):
         self.explained_variance_ = kept * (total / (total - 1) if total > 1 else 1.0)
         self.explained_variance_ratio_ = kept / variance if variance > 0 else np.zeros(size)
         self.singular_values_ = np.sqrt(kept * total)
-        self.elbo_ = None
+        self.history_ = None
 
 
 class _Moments(NamedTuple):

@@ -57,7 +57,7 @@ class HiddenMarkov(Learned):
     [1.0, 20.0]
     """
 
-    _arrays = ("initial_", "transition_", "elbo_")
+    _arrays = ("initial_", "transition_", "history_")
     _values = ("emission_", "n_iter_", "converged_", "log_likelihood_", "unvisited_")
 
     def __init__(
@@ -114,7 +114,7 @@ class HiddenMarkov(Learned):
         )
         fit = inference.run(chain, seed_of(self.random_state), title="HiddenMarkov", verbose=self.verbose)
         self._keep(emission, fit.params)
-        self.elbo_, self.n_iter_, self.converged_ = fit.trace.numpy(), fit.n_iter, fit.converged
+        self.history_, self.n_iter_, self.converged_ = fit.trace.numpy(), fit.n_iter, fit.converged
         statistics = chain.at(fit.params)
         self.log_likelihood_ = float(statistics["chain.log_prob"])
         visits = statistics["chain.first"] + statistics["chain.pairs"].sum(0)  # Σₜ γₜ
@@ -151,7 +151,7 @@ class HiddenMarkov(Learned):
         model.n_features_in_ = columns.parts[-1].columns.stop
         names = {"chain.initial": rows[0], "chain.transition": rows[1], "eta": rows[2]}
         model._keep(columns, {name: torch.from_numpy(value.copy()) for name, value in names.items()})
-        model.elbo_, model.n_iter_, model.converged_, model.unvisited_ = np.empty(0), 0, True, []
+        model.history_, model.n_iter_, model.converged_, model.unvisited_ = np.empty(0), 0, True, []
         return model
 
     # --- answers ------------------------------------------------------------------------------------------------

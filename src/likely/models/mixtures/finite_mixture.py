@@ -78,7 +78,7 @@ class _FiniteMixture(DensityMixin, Learned):
     def _learn(self, model: Components, fit: LatentFit) -> None:
         params = {name: value.unsqueeze(0) for name, value in fit.params.items()}
         self.weights_ = fit.params["weights"].numpy()
-        self.elbo_ = fit.trace.numpy()
+        self.history_ = fit.trace.numpy()
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         smooth = model.emission.smoothing > 0
         self.log_likelihood_ = model.log_likelihood(params) if smooth else float(fit.trace[-1])

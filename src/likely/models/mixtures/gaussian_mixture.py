@@ -41,7 +41,7 @@ class GaussianMixture(_FiniteMixture):
     array([0.5, 0.5])
     """
 
-    _arrays = ("weights_", "means_", "covariances_", "elbo_")
+    _arrays = ("weights_", "means_", "covariances_", "history_")
     _values = ("n_iter_", "converged_", "log_likelihood_", "floored_", "reseeded_")
 
     def __init__(

@@ -41,7 +41,7 @@ class Mixture(_FiniteMixture):
     [1.0, 20.0]
     """
 
-    _arrays = ("weights_", "eta_", "elbo_")
+    _arrays = ("weights_", "eta_", "history_")
     _values = ("emission_", "n_iter_", "converged_", "log_likelihood_", "held_", "reseeded_")
 
     def __init__(

@@ -48,8 +48,8 @@ class Chain:
         self.prior = prior_of_counts(self.starts, self.topics, self.prior, self.size, steps)
 
 
-def walk(problem: TopicProblem, sweeps: int, burn_in: int, thin: int) -> TopicPosterior:
-    """`sweeps` sweeps; of those after `burn_in`, every `thin`-th counts. α is learned while burning in only, so that
+def walk(problem: TopicProblem, sweeps: int, warmup: int, thin: int) -> TopicPosterior:
+    """`sweeps` sweeps; of those after `warmup`, every `thin`-th counts. α is learned in the warmup only, so that
     the states that count are draws from one distribution."""
     chain = Chain(problem)
     total = np.zeros(chain.word_topic.shape)
@@ -57,9 +57,9 @@ def walk(problem: TopicProblem, sweeps: int, burn_in: int, thin: int) -> TopicPo
     with progress("LatentDirichlet", sweeps, show=problem.verbose) as report:
         for done in range(1, sweeps + 1):
             chain.sweep()
-            if problem.learn_prior and done <= burn_in and done % 10 == 0:
+            if problem.learn_prior and done <= warmup and done % 10 == 0:
                 chain.learn_prior()
-            if done > burn_in and (sweeps - done) % thin == 0:
+            if done > warmup and (sweeps - done) % thin == 0:
                 total += chain.word_topic
                 kept += 1
             if done % 10 == 0 or done == sweeps:

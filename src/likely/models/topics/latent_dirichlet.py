@@ -43,7 +43,7 @@ class LatentDirichlet(TransformerMixin, Learned):
     likelihood here. A document without words is allowed and says nothing: its proportions are the prior's mean.
 
     Learns `components_` (K, V), the Dirichlet parameters of the topics (for a Gibbs chain β plus its average counts),
-    `topic_word_`, their mean, `document_prior_` (α), and `trace_`: the bound of each iteration, or for a chain the
+    `topic_word_`, their mean, `document_prior_` (α), and `history_`: the bound of each iteration, or for a chain the
     log joint of words and topics at every tenth sweep.
 
     >>> X = np.array([[5, 4, 0, 0], [3, 4, 0, 0], [0, 0, 4, 3], [0, 0, 3, 6]])
@@ -55,7 +55,7 @@ class LatentDirichlet(TransformerMixin, Learned):
     """
 
     _arrays = ("components_", "document_prior_")
-    _values = ("topic_prior_", "trace_", "n_iter_", "n_steps_", "n_documents_")
+    _values = ("topic_prior_", "history_", "n_iter_", "n_steps_", "n_documents_")
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class LatentDirichlet(TransformerMixin, Learned):
                 stacklevel=2,
             )
         self.components_, self.document_prior_, self.topic_prior_ = found.components, found.document_prior, smooth
-        self.trace_, self.n_iter_ = found.trace, found.iterations
+        self.history_, self.n_iter_ = found.trace, found.iterations
         self.n_steps_, self.n_documents_ = 0, corpus.documents
         return self
 
@@ -115,7 +115,7 @@ class LatentDirichlet(TransformerMixin, Learned):
             random = np.random.default_rng(seed_of(self.random_state))
             self.components_ = start(len(prior), corpus.size, random)
             self.document_prior_, self.topic_prior_ = prior, smooth
-            self.trace_, self.n_iter_, self.n_steps_, self.n_documents_ = [], 0, 0, 0
+            self.history_, self.n_iter_, self.n_steps_, self.n_documents_ = [], 0, 0, 0
         topics = Topics(self.components_, self.document_prior_, self.topic_prior_, self.n_steps_)
         rate = (
             inference.passes_in_batches,

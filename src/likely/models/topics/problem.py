@@ -36,11 +36,11 @@ class TopicProblem(NamedTuple):
 
         return ascend_in_batches(self, max_iter, passes, tol, batch_size, offset, decay)
 
-    def walk(self, sweeps: int, burn_in: int, thin: int) -> TopicPosterior:
+    def walk(self, sweeps: int, warmup: int, thin: int) -> TopicPosterior:
         """Collapsed Gibbs sampling."""
         from .chain import walk
 
-        return walk(self, sweeps, burn_in, thin)
+        return walk(self, sweeps, warmup, thin)
 
 
 class TopicPosterior(NamedTuple):
