@@ -105,14 +105,10 @@ def dense_layers(network: nn.Module) -> list[tuple[str, nn.Module]] | None:
         return None
     plain = all((type(layer) in PARTS or type(layer) in ELEMENTWISE) and not _hooked(layer) for _, layer in layers)
     own = {name for name, _ in network.named_parameters()}  # each once, under its first name
-    affine = [(name, layer) for name, layer in layers if type(layer) is nn.Linear]
-    apart = all(
-        f"{name}{part}" in own
-        for name, layer in affine
-        for part in layer._parameters
-        if layer._parameters[part] is not None
-    )
-    return layers if plain and apart and affine else None
+    parts = {
+        f"{name}{part}" for name, layer in layers for part, value in layer._parameters.items() if value is not None
+    }
+    return layers if plain and parts and parts <= own else None
 
 
 def _hooked(layer: nn.Module) -> bool:
