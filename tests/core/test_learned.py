@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,7 @@ import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 
+from likely.core.declared import COUNT, LIST, NOT_NEGATIVE, Array, Arrays, Values, maybe
 from likely.core.errors import DataError, ModelFileError
 from likely.core.estimator import load_estimator
 from likely.core.files import read_file, write_file
@@ -22,8 +24,8 @@ from likely.core.validation import as_rows, check_finite
 class Spread(Learned):
     """Mean and range of each column, for these tests."""
 
-    _arrays = ("mean_", "range_")
-    _values = ("count_", "words_")
+    _arrays: ClassVar[Arrays] = {"mean_": Array("D …"), "range_": maybe(Array("D", NOT_NEGATIVE))}
+    _values: ClassVar[Values] = {"count_": COUNT, "words_": LIST}
 
     def __init__(self, wide=True):
         self.wide = wide
@@ -78,7 +80,7 @@ def test_a_fit_that_fails_leaves_nothing_behind():
 
 def test_arrays_need_not_be_contiguous(tmp_path):
     model = Spread().fit(X)
-    model.mean_ = np.arange(12.0).reshape(3, 4).T[::2]
+    model.mean_ = np.arange(12.0).reshape(3, 4).T[::2]  # (2, 3)
     model.save(tmp_path / "spread.likely")
     np.testing.assert_array_equal(load_estimator(tmp_path / "spread.likely").mean_, model.mean_)
 
@@ -95,7 +97,29 @@ def changed(path, change):
     [
         (lambda header, tensors: header["learned"].update(strange=1), r"does not fit Spread: it has \['strange'\]"),
         (lambda header, tensors: tensors.update(other=torch.ones(1)), r"does not fit Spread: it has \['other'\]"),
-        (lambda header, tensors: tensors.pop("mean_"), "does not hold what a fitted Spread learned"),
+        (lambda header, tensors: tensors.pop("mean_"), "does not hold what a fitted Spread learned: mean_ is missing"),
+        (
+            lambda header, tensors: tensors.update(range_=torch.ones(3).double()),
+            r"Spread's range_ has shape \(3,\) in this file; it must be \(D=2\)",
+        ),
+        (
+            lambda header, tensors: tensors.update(range_=-torch.ones(2).double()),
+            "Spread's range_ has values from -1 to -1 in this file; it must be finite and not negative",
+        ),
+        (
+            lambda header, tensors: tensors.update(mean_=tensors["mean_"] / 0),
+            "Spread's mean_ has values that are not finite in this file; it must be finite",
+        ),
+        (
+            lambda header, tensors: tensors.update(mean_=torch.ones(2)),
+            "Spread's mean_ holds float32 in this file; it must be float64",
+        ),
+        (lambda header, tensors: header["learned"].update(count_=-1), "Spread's count_ is -1 in this file; it must be"),
+        (lambda header, tensors: header["learned"].update(n_features_in_=0), "n_features_in_=0; it must be an integer"),
+        (
+            lambda header, tensors: header["learned"].update(feature_names_in_=["u"]),
+            "feature_names_in_ that are not the names of 2 columns",
+        ),
         (lambda header, tensors: header.update(model="Nobody"), "holds a model 'Nobody', which is not known here"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Estimators whose learned state is a list of arrays and plain values: they name them, and `save` and `load` follow."""
+"""Estimators whose learned state is a list of arrays and plain values: they declare them; `save` and `load` follow."""
 
 from __future__ import annotations
 
@@ -10,20 +10,26 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from .declared import Arrays, Values, check_arrays, check_values
 from .errors import ModelFileError
 from .estimator import Estimator
 
-__all__ = ["Learned"]
+__all__ = ["Learned", "restore_columns"]
+
+COLUMNS = ("n_features_in_", "feature_names_in_")
+"""What scikit-learn's models know about X."""
 
 
 class Learned(Estimator):
-    """An estimator that lists the attributes it learns.
+    """An estimator that declares the attributes it learns.
 
-    `_arrays` are numpy arrays (or None, or absent), `_values` are plain JSON (numbers, text, lists, dicts). The first
-    of `_arrays` and `_values` together is what makes the model count as fitted. `fit` starts with `self._forget()`.
+    `_arrays` are numpy arrays (or None, or absent, where declared `maybe`), `_values` are plain JSON (numbers, text,
+    lists, dicts). The first of `_arrays` and `_values` together is what makes the model count as fitted. `fit` starts
+    with `self._forget()`. What a file holds is checked against the declarations before it is used.
 
+    >>> from likely.core.declared import Array
     >>> class _Mean(Learned):
-    ...     _arrays = ("mean_",)
+    ...     _arrays = {"mean_": Array("D")}
     ...     def fit(self, X, y=None):
     ...         self._forget()
     ...         self.mean_ = np.asarray(X).mean(0)
@@ -32,40 +38,73 @@ class Learned(Estimator):
     ({}, {'mean_': tensor([2.], dtype=torch.float64)})
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ()
-    _values: ClassVar[tuple[str, ...]] = ()
+    _arrays: ClassVar[Arrays] = {}
+    _values: ClassVar[Values] = {}
 
+    # --- what a subclass may add --------------------------------------------------------------------------------
+    def _declared_arrays(self) -> Arrays:
+        """The arrays of this model, where their shapes depend on its arguments."""
+        return self._arrays
+
+    def _dimensions(self) -> dict[str, Any]:
+        """The sizes that the arguments or other attributes fix, by the names that `_arrays` uses."""
+        return {"D": self.__dict__["n_features_in_"]} if "n_features_in_" in self.__dict__ else {}
+
+    def _check_arguments(self) -> Any:
+        """Raise a `SpecError` for arguments that no fit would have taken."""
+
+    def _check_learned(self) -> None:
+        """Raise for what was read from a file and fits its declarations, but not the rest of the model."""
+
+    # --- the rest follows ---------------------------------------------------------------------------------------
     def _forget(self) -> None:
         """A fit that fails leaves no model of other data behind."""
         for name in (*self._arrays, *self._values):
             self.__dict__.pop(name, None)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return (*self._arrays, *self._values)[0] in self.__dict__
+        return next(iter((*self._arrays, *self._values))) in self.__dict__
 
     def _check_fitted(self) -> None:
         check_is_fitted(self)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         values = {name: self.__dict__[name] for name in self._values if name in self.__dict__}
-        for name in ("n_features_in_", "feature_names_in_"):
+        for name in COLUMNS:
             if name in self.__dict__:
-                found = self.__dict__[name]
-                values[name] = [str(each) for each in found] if isinstance(found, np.ndarray) else int(found)
-        found_arrays = {name: self.__dict__.get(name) for name in self._arrays}
-        tensors = {n: torch.from_numpy(np.ascontiguousarray(a)) for n, a in found_arrays.items() if a is not None}
+                value = self.__dict__[name]
+                values[name] = [str(column) for column in value] if isinstance(value, np.ndarray) else int(value)
+        arrays = {name: self.__dict__.get(name) for name in self._arrays}
+        tensors = {n: torch.from_numpy(np.ascontiguousarray(a)) for n, a in arrays.items() if a is not None}
         return values, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        known = {*self._values, "n_features_in_", "feature_names_in_"}
-        strange = [*(set(learned) - known), *(set(tensors) - set(self._arrays))]
+        owner = type(self).__name__
+        strange = [*(set(learned) - {*self._values, *COLUMNS}), *(set(tensors) - set(self._arrays))]
         if strange:
-            raise ModelFileError(f"The file does not fit {type(self).__name__}: it has {sorted(strange)[:3]}.")
-        for name, value in learned.items():
-            setattr(self, name, np.array(value, dtype=object) if name == "feature_names_in_" else value)
-        for name, tensor in tensors.items():
-            setattr(self, name, tensor.numpy())
-        if not self.__sklearn_is_fitted__():
-            raise ModelFileError(f"The file does not hold what a fitted {type(self).__name__} learned.")
+            raise ModelFileError(f"The file does not fit {owner}: it has {sorted(strange)[:3]}.")
+        check_values(self._values, learned, owner)
+        restore_columns(self, learned)
+        for name in self._values:
+            if name in learned:
+                setattr(self, name, learned[name])
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        check_arrays(self._declared_arrays(), arrays, self._dimensions(), owner)
         for name in self._arrays:
-            self.__dict__.setdefault(name, None)
+            setattr(self, name, arrays.get(name))
+        self._check_arguments()  # once their sizes are known to be those of arrays that are there
+        self._check_learned()
+
+
+def restore_columns(model: Any, learned: Mapping[str, Any]) -> None:
+    """The number of columns and their names, from `n_features_in_` and `feature_names_in_` of a file."""
+    count, names = (learned.get(name) for name in COLUMNS)
+    if count is not None:
+        if not isinstance(count, int) or isinstance(count, bool) or count < 1:
+            raise ModelFileError(f"The file has n_features_in_={count!r}; it must be an integer above 0.")
+        model.n_features_in_ = count
+    if names is not None:
+        listed = isinstance(names, list) and all(isinstance(name, str) for name in names)
+        if not listed or len(names) != count:
+            raise ModelFileError(f"The file has feature_names_in_ that are not the names of {count} columns.")
+        model.feature_names_in_ = np.array(names, dtype=object)

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 
+from ..core.declared import AMOUNT, COUNT, SYMMETRIC, Array, Arrays, Values
 from ..core.errors import DataError, LikelyWarning, SpecError
 from ..core.learned import Learned
 from ..core.random import seed_of
@@ -46,8 +47,8 @@ class Hopfield(Learned):
     array([ True])
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("weights_",)
-    _values: ClassVar[tuple[str, ...]] = ("n_patterns_", "load_")
+    _arrays: ClassVar[Arrays] = {"weights_": Array("D D", SYMMETRIC)}
+    _values: ClassVar[Values] = {"n_patterns_": COUNT, "load_": AMOUNT}
 
     def __init__(self, rule: Literal["hebb", "pseudoinverse"] = "hebb", random_state: Any = None) -> None:
         self.rule = rule
@@ -56,8 +57,7 @@ class Hopfield(Learned):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Store the rows of X."""
         self._forget()
-        if self.rule not in RULES:
-            raise SpecError(f'Hopfield(rule={self.rule!r}): rule must be "hebb" or "pseudoinverse".')
+        self._check_arguments()
         patterns = self._states(X, reset=True)
         count, units = patterns.shape
         if self.rule == "hebb":
@@ -132,6 +132,10 @@ class Hopfield(Learned):
                 break
             before, units, done = units, after, done + 1
         return units
+
+    def _check_arguments(self) -> None:
+        if self.rule not in RULES:
+            raise SpecError(f'Hopfield(rule={self.rule!r}): rule must be "hebb" or "pseudoinverse".')
 
     def _tie(self) -> float:
         return TIE * float(np.abs(self.weights_).sum(1).max())

@@ -13,8 +13,22 @@ from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
 from ..core.errors import DataError, ModelFileError
+from ..core.learned import Learned
 
-__all__ = ["as_column", "as_entries", "encode_labels", "read_labels", "restore_classes", "shown", "state_of_classes"]
+__all__ = [
+    "Labelled",
+    "as_column",
+    "as_entries",
+    "encode_labels",
+    "read_labels",
+    "restore_classes",
+    "shown",
+    "state_of_classes",
+]
+
+
+MOST_BYTES = 2**16
+"""Of one label in a file; a longer one is no name of a class."""
 
 
 def read_labels(
@@ -125,7 +139,35 @@ def restore_classes(learned: Mapping[str, Any]) -> np.ndarray:
         raise ModelFileError(f"The file has classes of an unknown kind {kind!r}.")
     if not isinstance(values, list) or len(values) < 2:
         raise ModelFileError("The file has fewer than two classes.")
-    return np.array(values, dtype=object if kind == "O" else np.dtype(kind))
+    dtype = np.dtype(object if kind == "O" else kind)
+    if dtype.itemsize > MOST_BYTES or not all(isinstance(value, str | int | float) for value in values):
+        raise ModelFileError("The file has classes that are not labels.")
+    classes = np.array(values, dtype=dtype)
+    if classes.tolist() != values or not (classes[1:] > classes[:-1]).all():
+        raise ModelFileError(f"The file has classes that are not different labels in order: {shown(classes)}.")
+    return classes
+
+
+class Labelled(Learned):
+    """A model of labels: it also learns `classes_`, and calls their number C where it declares its arrays."""
+
+    classes_: np.ndarray
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.__dict__.pop("classes_", None)
+
+    def _dimensions(self) -> dict[str, Any]:
+        return super()._dimensions() | ({"C": len(self.classes_)} if "classes_" in self.__dict__ else {})
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, tensors = super()._state()
+        return learned | (state_of_classes(self.classes_) if "classes_" in self.__dict__ else {}), tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        if "classes" in learned:
+            self.classes_ = restore_classes(learned)
+        super()._restore({name: learned[name] for name in learned if not name.startswith("classes")}, tensors)
 
 
 def _missing(labels: np.ndarray) -> np.ndarray:

@@ -12,12 +12,13 @@ import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
 
-from ...core.errors import DataError, SpecError
+from ...core.declared import FIT, HISTORY, LIST, NOT_NEGATIVE, TABLE, TEXTS, Array, Arrays, Values
+from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
 from ...core.spec import as_spec
@@ -69,8 +70,8 @@ class BayesianNetwork(Learned):
     {'no': 0.545, 'yes': 0.455}
     """
 
-    _arrays = ("probabilities_", "history_")
-    _values = ("names_", "edges_", "states_", "log_likelihood_", "n_iter_", "converged_")
+    _arrays: ClassVar[Arrays] = {"probabilities_": Array("*", NOT_NEGATIVE), "history_": HISTORY}
+    _values: ClassVar[Values] = {"names_": TEXTS, "edges_": LIST, "states_": TABLE, **FIT}
 
     def __init__(
         self,
@@ -132,7 +133,7 @@ class BayesianNetwork(Learned):
         self._forget()
         dag = Dag.from_edges(self.edges)
         inference = as_spec(self.inference, LatentInference, "inference")
-        self._check()
+        self._check_arguments()
         columns = read_columns(X, dag.names)
         states = check_states(self.states, dag)
         for name in dag.names:
@@ -338,6 +339,20 @@ class BayesianNetwork(Learned):
     def _inference(self) -> ExactInference:
         return ExactInference(self._tables, self.probabilities_)
 
+    def _check_learned(self) -> None:
+        dag = Dag.from_edges(self.edges_)
+        if list(dag.names) != self.names_ or check_states(self.states_, dag).keys() != set(dag.names):
+            raise ModelFileError("The file does not fit its own specs: names_, edges_ and states_ disagree.")
+        sizes = [len(self.states_[name]) for name in dag.names]
+        entries = sum(math.prod(sizes[member] for member in dag.family(v)) for v in range(len(sizes)))
+        if entries != len(self.probabilities_):
+            raise ModelFileError(
+                f"BayesianNetwork's probabilities_ has {len(self.probabilities_)} entries in this file; its tables "
+                f"have {entries}."
+            )
+        tables = Tables(dag, sizes)
+        tables.join(tables.split(self.probabilities_))
+
     def _check_possible(self, log_z: float, evidence: Evidence | None, soft: Soft | None) -> None:
         if log_z == -np.inf:
             indicated = [f"soft {name}" for name in soft or {}]
@@ -351,7 +366,7 @@ class BayesianNetwork(Learned):
             raise DataError(f"Row {first + row} of X has probability zero: {_listed(known)}.{REMEDY}")
         return self._labels.split(found)
 
-    def _check(self) -> None:
+    def _check_arguments(self) -> None:
         sizes = (("smoothing", self.smoothing), ("equivalent_sample_size", self.equivalent_sample_size or 0.0))
         for argument, value in sizes:
             if not isinstance(value, int | float | np.number) or not 0 <= value < float("inf"):

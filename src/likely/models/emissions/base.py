@@ -10,6 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
+from ...core.declared import Arrays, check_arrays
+from ...core.errors import ModelFileError
+
 __all__ = ["Emission", "Params"]
 
 Params = dict[str, Tensor]
@@ -64,6 +67,26 @@ class Emission(ABC):
     @abstractmethod
     def free(self, components: int) -> int:
         """How many free parameters K components have, for AIC and BIC."""
+
+    # --- files --------------------------------------------------------------------------------------------------
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """How many columns a row has."""
+
+    @abstractmethod
+    def arrays(self) -> Arrays:
+        """The parameters of K components of rows with D columns, as a file holds them."""
+
+    def check_params(self, params: Params, components: int, columns: int) -> None:
+        """Raise a `ModelFileError` for parameters (K, …) that are not those of K components of such rows."""
+        if self.width != columns:
+            raise ModelFileError(f"The file has distributions of {self.width} columns for rows of {columns}.")
+        known, sizes = self.arrays(), {"K": components, "D": columns}
+        strange = sorted(set(params) - set(known))
+        if strange:
+            raise ModelFileError(f"The file has parameters that no {type(self).__name__} has: {strange[:3]}.")
+        check_arrays(known, {name: value.numpy() for name, value in params.items()}, sizes, type(self).__name__)
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

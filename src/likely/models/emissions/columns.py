@@ -15,8 +15,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core.errors import DataError, SpecError
-from ...core.spec import Spec, as_spec
+from ...core.declared import AMOUNT, Array, Arrays
+from ...core.errors import DataError, ModelFileError, SpecError
+from ...core.spec import as_spec
 from ...likelihoods import Likelihood, Product, Target
 from .base import Emission, Params
 from .part import Part, blocks
@@ -165,14 +166,25 @@ class Columns(Emission):
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Columns:
         """The inverse of `to_json`."""
-        parts = []
-        for each in data["parts"]:
-            likelihood = Spec.from_json(each["likelihood"])
-            if not isinstance(likelihood, Likelihood):
-                raise SpecError(f"{likelihood!r} is no likelihood.")
-            target = Target.from_json(each["target"])
-            parts.append(Part(likelihood, slice(*each["columns"]), target, tuple(each["names"])))
-        return Columns(parts, data["smoothing"])
+        parts: list[Part] = []
+        for described in data["parts"]:
+            parts.append(Part.from_json(described, parts[-1].columns.stop if parts else 0))
+        smoothing = data["smoothing"]
+        if not parts or not AMOUNT.holds(smoothing):
+            raise ModelFileError(f"The file has {len(parts)} columns with smoothing={smoothing!r}.")
+        return Columns(parts, smoothing)
+
+    @property
+    def width(self) -> int:
+        return self.parts[-1].columns.stop
+
+    def arrays(self) -> Arrays:
+        return {"eta": Array(f"K {sum(part.size for part in self.parts)}")}
+
+    def check_params(self, params: Params, components: int, columns: int) -> None:
+        super().check_params(params, components, columns)
+        for part, eta in zip(self.parts, self._split(params["eta"]), strict=True):
+            part.check_eta(eta)
 
     # --- helpers ------------------------------------------------------------------------------------------------
     def _split(self, eta: Tensor) -> tuple[Tensor, ...]:

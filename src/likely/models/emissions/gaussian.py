@@ -10,13 +10,14 @@ the eigenvalues of the weighted covariance is the exact maximum under this const
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
-from ...core.errors import DataError
+from ...core.declared import AMOUNT, COUNT, COVARIANCE, POSITIVE, Array, Arrays
+from ...core.errors import DataError, ModelFileError
 from ...likelihoods.special import LOG_2PI
 from .base import Emission, Params
 from .gaussian_floor import at_least
@@ -25,6 +26,12 @@ from .gaussian_missing import accumulate_missing, log_prob_missing
 __all__ = ["Covariance", "GaussianEmission"]
 
 Covariance = Literal["full", "tied", "diag", "spherical"]
+
+SHAPES = {"full": "K D D", "tied": "1 D D", "diag": "K D", "spherical": "K 1"}
+"""The axes of the covariances of K components of D columns."""
+
+MOST_COLUMNS = 10**6
+"""That a file may ask for."""
 
 MOST = 2**19
 """Numbers z that are computed at once."""
@@ -197,8 +204,36 @@ class GaussianEmission(Emission):
         spread = {"full": components * triangle, "tied": triangle, "diag": components * self.dim}
         return components * self.dim + spread.get(self.covariance, components)
 
+    # --- files --------------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Any]:
         return {"dim": self.dim, "covariance": self.covariance, "floor": self.floor}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> GaussianEmission:
+        """The inverse of `to_json`."""
+        dim, covariance, floor = data["dim"], data["covariance"], data["floor"]
+        if not COUNT.holds(dim) or not 1 <= dim <= MOST_COLUMNS or covariance not in SHAPES or not AMOUNT.holds(floor):
+            raise ModelFileError(f"The file has Gaussians of {dim!r} columns, {covariance!r}, with floor={floor!r}.")
+        return GaussianEmission(dim, covariance, floor)
+
+    @property
+    def width(self) -> int:
+        return self.dim
+
+    def arrays(self) -> Arrays:
+        shape = SHAPES[self.covariance]
+        return {
+            "mean": Array("K D"),
+            "covariance": Array(shape, COVARIANCE if self.matrix else POSITIVE),
+            "whiten": Array(shape),
+            "floored": Array("K | 1", dtype="bool"),
+        }
+
+    def check_params(self, params: Params, components: int, columns: int) -> None:
+        super().check_params(params, components, columns)
+        whiten = self.complete({name: params[name] for name in ("mean", "covariance")})["whiten"]
+        if not torch.allclose(whiten, params["whiten"], rtol=1e-6):
+            raise ModelFileError("The file does not fit its own specs: whiten does not follow from covariance.")
 
     # --- helpers ------------------------------------------------------------------------------------------------
     def _whitened(self, params: Params, x: Tensor) -> Tensor:

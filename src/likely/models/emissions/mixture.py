@@ -10,14 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.errors import SpecError
+from ...core.declared import COUNT, SIMPLEX, Array, Arrays, Range
+from ...core.errors import ModelFileError, SpecError
 from .base import Emission, Params
 from .starts import features, first_weights
 
 __all__ = ["MixtureEmission", "describe", "rebuild"]
+
+LOG_SIMPLEX = Range("logarithms of probabilities that sum to 1", lambda a: SIMPLEX.holds(np.exp(np.minimum(a, 1.0))))
 
 LEAST = 1e-100
 """A mixing weight does not fall below this: its logarithm stays a number."""
@@ -114,7 +118,20 @@ class MixtureEmission(Emission):
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> MixtureEmission:
         """The inverse of `to_json`."""
+        if not COUNT.holds(data["components"]) or data["components"] < 1:
+            raise ModelFileError(f"The file has mixtures of {data['components']!r} components; it must be an integer.")
         return MixtureEmission(rebuild(data["inner"]), data["components"])
+
+    @property
+    def width(self) -> int:
+        return self.inner.width
+
+    def arrays(self) -> Arrays:
+        return {"mixing": Array(f"K {self.components}", LOG_SIMPLEX)}
+
+    def check_params(self, params: Params, components: int, columns: int) -> None:
+        super().check_params({name: params[name] for name in params if name == "mixing"}, components, columns)
+        self.inner.check_params(_without_mixing(params), components * self.components, columns)
 
 
 def describe(emission: Emission) -> dict[str, Any]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...core.errors import DataError
+from ...core.errors import DataError, ModelFileError
+from ...core.spec import Spec
 from ...likelihoods import Likelihood, Target
 
 __all__ = ["Part", "blocks"]
@@ -53,6 +56,33 @@ class Part:
             for name, own in zip(self.names, self.of(x).unbind(1), strict=False):  # a vector has its first name
                 self.likelihood.check(own, name)
             raise
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any], first: int) -> Part:
+        """The part that a file describes, whose columns begin at `first`; what does not fit itself is refused."""
+        likelihood, target = Spec.from_json(data["likelihood"]), Target.from_json(data["target"])
+        start, stop = data["columns"]
+        names = tuple(data["names"])
+        if not isinstance(likelihood, Likelihood):
+            raise ModelFileError(f"The file has {likelihood!r} where a likelihood is needed.")
+        sound = start == first and isinstance(stop, int) and first < stop == first + len(names)
+        sound = sound and all(isinstance(name, str) for name in names)
+        known = likelihood.known_target()
+        one = (stop - start,) if likelihood.event_dim else ()
+        if not sound or target.shape != one or (known is not None and known != target):
+            raise ModelFileError(f"The file has {likelihood!r} of {target} for columns {data['columns']!r}.")
+        return Part(likelihood, slice(start, stop), target, names)
+
+    def check_eta(self, eta: Tensor) -> None:
+        """Raise a `ModelFileError` unless η (k, size) gives distributions whose parameters are all numbers."""
+        own = self.split(eta)
+        some = torch.ones(self.count, *self.target.shape, dtype=eta.dtype)
+        log_prob = self.likelihood.log_prob(own, some * self.likelihood.placeholder(some))
+        given = self.likelihood.distribution(own)
+        parameters = [getattr(given, name, None) for name in given.arg_constraints]
+        tensors = [value for value in parameters if isinstance(value, Tensor)]
+        if bool(log_prob.isnan().any()) or not all(bool(value.isfinite().all()) for value in tensors):
+            raise ModelFileError(f"The file has parameters that {self.likelihood!r} cannot have: they are not finite.")
 
     def present(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """Its targets in float64 with a stand-in for missing ones, and which are missing (None if none is)."""

@@ -20,8 +20,8 @@ from torch import Tensor
 from torch.distributions import Distribution, MultivariateNormal
 from torch.distributions import Normal as TorchNormal
 
+from ...core.declared import AMOUNT, COUNT, FLAG, NOT_NEGATIVE, NUMBER, Array, Arrays, Values, maybe
 from ...core.errors import ConvergenceWarning, DataError, LikelyError, SpecError
-from ...core.learned import Learned
 from ...core.progress import progress
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
@@ -31,7 +31,7 @@ from ...likelihoods import Likelihood, Normal, Target
 from ...likelihoods.base import of_classes
 from ...probability.joint import point
 from ...probability.quantiles import quantile
-from ..labels import restore_classes, state_of_classes
+from ..labels import Labelled
 from .gp.cholesky import report_jitter, root_of
 from .gp.evidence import MAX_ITER, Found, maximise
 from .gp.hyperparameters import (
@@ -63,7 +63,7 @@ def _of_labels(model: Any) -> bool:
         return False
 
 
-class GaussianProcess(Learned):
+class GaussianProcess(Labelled):
     """A distribution over functions with the covariance `kernel`; `likelihood` says how targets follow the function.
 
     With a likelihood of labels (`Bernoulli()`, `Categorical()`) it is a classifier, with any other a regressor.
@@ -91,16 +91,21 @@ class GaussianProcess(Learned):
     array(['a', 'b'], dtype='<U1')
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = (
-        "X_train_",
-        "y_train_",
-        "weight_train_",
-        "kernel_numbers_",
-        "numbers_",
-        "latent_weights_",
-        "inducing_",
-    )
-    _values: ClassVar[tuple[str, ...]] = ("log_evidence_", "n_evaluations_", "converged_", "jitter_")
+    _arrays: ClassVar[Arrays] = {
+        "X_train_": Array("N D …"),
+        "y_train_": Array("N | N T"),
+        "weight_train_": Array("N", NOT_NEGATIVE),
+        "kernel_numbers_": Array("*", empty=True),
+        "numbers_": Array("*", empty=True),
+        "latent_weights_": maybe(Array("N | N F")),
+        "inducing_": maybe(Array("M D …")),
+    }
+    _values: ClassVar[Values] = {
+        "log_evidence_": NUMBER,
+        "n_evaluations_": COUNT,
+        "converged_": FLAG,
+        "jitter_": AMOUNT,
+    }
 
     def __init__(
         self,
@@ -372,18 +377,16 @@ class GaussianProcess(Learned):
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         values, tensors = super()._state()
-        classes = state_of_classes(self.classes_) if "classes_" in self.__dict__ else {}
-        return values | classes | {"kernel_": self.kernel_.to_json()}, tensors
+        return values | {"kernel_": self.kernel_.to_json()}, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         values = dict(learned)
         self.kernel_ = as_spec(Spec.from_json(values.pop("kernel_")), Kernel, "kernel_")
-        if "classes" in values:
-            self.classes_ = restore_classes(values)
-            del values["classes"], values["classes_kind"]
         super()._restore(values, tensors)
         arrays = (self.X_train_, self.y_train_, self.weight_train_)
         x, y, weight = (torch.from_numpy(array).clone() for array in arrays)
+        self._likelihood().check(y, "y_train_")
+        refuse_many(len(x) if self.inducing_ is None else len(self.inducing_), 1, "the file has too many")
         module = self._built(self.kernel_, x, 0)
         load_numbers(module, torch.from_numpy(self.kernel_numbers_))
         self._posterior = self._solved(self._problem(module, self._likelihood(), x, y, weight))

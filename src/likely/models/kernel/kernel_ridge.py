@@ -16,6 +16,7 @@ import torch
 from sklearn.base import RegressorMixin
 from torch import Tensor
 
+from ...core.declared import AMOUNT, NOT_NEGATIVE, Array, Arrays, Values, maybe
 from ...core.errors import DataError
 from ...core.spec import require
 from ...core.validation import as_weights
@@ -43,8 +44,12 @@ class KernelRidge(RegressorMixin, KernelMachine):
     array([0.8, 2.9, 1.8])
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("dual_coef_", "X_fit_", "weights_")
-    _values: ClassVar[tuple[str, ...]] = ("jitter_",)
+    _arrays: ClassVar[Arrays] = {
+        "dual_coef_": Array("N | N T"),
+        "X_fit_": Array("N D …"),
+        "weights_": maybe(Array("N", NOT_NEGATIVE)),
+    }
+    _values: ClassVar[Values] = {"jitter_": AMOUNT}
     _kept = "X_fit_"
     weights_: np.ndarray | None
 
@@ -55,8 +60,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Solve for a, by one Cholesky factor of K + αI."""
         self._forget()
-        number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)
-        require(number and 0 <= self.alpha < math.inf, self, "alpha", "0 or a positive number")
+        self._check_arguments()
         x = self._open(X)
         targets, weight = _counted(numbers_of(y, len(x), "KernelRidge"), as_weights(sample_weight, x))
         root = None if weight is None else weight.sqrt()
@@ -91,6 +95,10 @@ class KernelRidge(RegressorMixin, KernelMachine):
         share = torch.where(weight > 0, (self.alpha + self.jitter_ - 1 / inverse) / weight, 0.0)
         found = self._matrix(x) @ dual + share[:, None] * dual
         return found.reshape(self.dual_coef_.shape).numpy()
+
+    def _check_arguments(self) -> None:
+        number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)
+        require(number and 0 <= self.alpha < math.inf, self, "alpha", "0 or a positive number")
 
     def _system(self, x: Tensor, root: Tensor | None) -> Tensor:
         """√W K √W + αI; a row without weight stands by itself."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
 from itertools import combinations
 from typing import Any, ClassVar, Self
 
@@ -19,20 +18,20 @@ import numpy as np
 import torch
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from torch import Tensor, distributions
+from torch import distributions
 
-from ...core.errors import ConvergenceWarning, DataError, TrainingError
+from ...core.declared import NOT_NEGATIVE, NUMBER, NUMBERS, UNCHECKED, Array, Arrays, Value, Values, maybe
+from ...core.errors import ConvergenceWarning, DataError, ModelFileError, TrainingError
 from ...core.random import seed_of, spread
 from ...core.spec import require
 from ...core.validation import as_weights
 from ...kernels import RBF
 from ..labels import (
+    Labelled,
     as_column,
     encode_labels,
     read_labels,
-    restore_classes,
     shown,
-    state_of_classes,
 )
 from .kernel_machine import KernelMachine, check_covariance, numbers_of
 from .platt import couple
@@ -65,7 +64,7 @@ def _of_probabilities(model: SupportVector) -> bool:
     return _of_classes(model)
 
 
-class SupportVector(KernelMachine):
+class SupportVector(KernelMachine, Labelled):
     """A classifier, or with `epsilon` a regressor that forgives errors up to it.
 
     `C` is the price of a unit of slack; `C=float("inf")` is the hard margin. More than two classes are separated pair
@@ -87,10 +86,19 @@ class SupportVector(KernelMachine):
     array([1.1])
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = (
-        *("dual_coef_", "intercept_", "support_", "support_vectors_", "n_support_", "slack_", "sigmoid_"),
-    )
-    _values: ClassVar[tuple[str, ...]] = ("margin_", "kkt_residual_")
+    _arrays: ClassVar[Arrays] = {
+        "dual_coef_": Array("P N", empty=True),
+        "intercept_": Array("P"),
+        "support_": Array("N", dtype="int64", empty=True),
+        "support_vectors_": Array("N D …", empty=True),
+        "n_support_": Array("groups", dtype="int64"),
+        "slack_": Array("N | N P", NOT_NEGATIVE, empty=True),
+        "sigmoid_": maybe(Array("P 2", UNCHECKED)),
+    }
+    _values: ClassVar[Values] = {
+        "margin_": Value("a number, or one for each pair", lambda m: NUMBER.holds(m) or NUMBERS.holds(m)),
+        "kkt_residual_": NUMBER,
+    }
     _kept = "support_vectors_"
     sigmoid_: np.ndarray | None
 
@@ -295,14 +303,12 @@ class SupportVector(KernelMachine):
             raise DataError(f"y has shape {target.shape}; SupportVector needs one number a row: (n,).")
         return target
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        learned, tensors = super()._state()
-        return learned | (state_of_classes(self.classes_) if hasattr(self, "classes_") else {}), tensors
-
-    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        if "classes" in learned:
-            self.classes_ = restore_classes(learned)
-        super()._restore({name: learned[name] for name in learned if not name.startswith("classes")}, tensors)
+    def _dimensions(self) -> dict[str, Any]:
+        known = super()._dimensions()
+        classes = known.pop("C", None)
+        if (classes is not None) != _classifies(self):
+            raise ModelFileError("The file does not fit its own specs: classes are for epsilon=None, and only then.")
+        return known | ({"P": 1, "groups": 1} if classes is None else {"P": math.comb(classes, 2), "groups": classes})
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, RegressorTags

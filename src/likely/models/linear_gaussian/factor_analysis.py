@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 
+from ...core.declared import FIT, HISTORY, POSITIVE, Array, Arrays, Values
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.random import seed_of
 from ...core.spec import as_spec
@@ -47,8 +48,13 @@ class FactorAnalysis(LinearGaussianModel):
     (torch.Size([1]), (1, 1))
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = ("components_", "noise_variance_", "mean_", "history_")
-    _values: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "log_likelihood_")
+    _arrays: ClassVar[Arrays] = {
+        "components_": Array("K D"),
+        "noise_variance_": Array("D", POSITIVE),
+        "mean_": Array("D"),
+        "history_": HISTORY,
+    }
+    _values: ClassVar[Values] = FIT
 
     def __init__(
         self,
@@ -94,6 +100,9 @@ class FactorAnalysis(LinearGaussianModel):
         """The posterior mean of the factors of each row: (n, k)."""
         x = self._rows(X)
         return self._density().posterior(x)[0].numpy()
+
+    def _dimensions(self) -> dict[str, Any]:
+        return super()._dimensions() | {"K": self.n_components}
 
     def _density(self) -> LinearGaussian:
         self._check_fitted()

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import TransformerMixin
 
 from ...core import distributed
+from ...core.declared import COVARIANCE, FINITE, FIT, HISTORY, Array, Arrays, Range, Values
 from ...core.errors import DataError, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
@@ -29,7 +30,7 @@ from .kalman.forecast import (
     seen_covariance,
     step_ahead,
 )
-from .kalman.matrices import count_states, read_learn, read_matrix
+from .kalman.matrices import SHAPES, count_states, read_learn, read_matrix
 from .kalman.recursion import (
     Series,
     System,
@@ -41,6 +42,10 @@ from .kalman.smoother import Smoothed, run_smoother, scale_trils
 from .kalman.structures import local_level, local_trend, seasonal
 
 __all__ = ["KalmanFilter"]
+
+
+def _range(name: str) -> Range:
+    return COVARIANCE if name.endswith("covariance") else FINITE
 
 
 class KalmanFilter(TransformerMixin, Learned):
@@ -67,8 +72,11 @@ class KalmanFilter(TransformerMixin, Learned):
     [2.3, 2.5]
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = (*(f"{name}_" for name in System._fields), "history_")
-    _values: ClassVar[tuple[str, ...]] = ("n_iter_", "converged_", "log_likelihood_")
+    _arrays: ClassVar[Arrays] = {
+        **{f"{name}_": Array(" ".join(axes), _range(name)) for name, axes in SHAPES.items()},
+        "history_": HISTORY,
+    }
+    _values: ClassVar[Values] = FIT
 
     def __init__(
         self,
@@ -259,6 +267,10 @@ class KalmanFilter(TransformerMixin, Learned):
         rows = seen(system, states)
         rows = rows + random.normal(size=rows.shape) @ seeing
         return (rows[0], states[0]) if n_sequences is None else (rows, states)
+
+    def _dimensions(self) -> dict[str, Any]:
+        arguments = {name: getattr(self, name) for name in System._fields}
+        return {"k": count_states(self.n_states, arguments), "p": self.n_features_in_}
 
     # --- inside -------------------------------------------------------------------------------------------------
     def _system(self) -> System:

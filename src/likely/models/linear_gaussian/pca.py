@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
+from ...core.declared import AMOUNT, FIT, HISTORY, NOT_NEGATIVE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
 from ...core.random import seed_of
 from ...core.spec import as_spec
@@ -57,11 +58,16 @@ class PCA(LinearGaussianModel):
     (torch.Size([4, 1]), (1,))
     """
 
-    _arrays: ClassVar[tuple[str, ...]] = (
-        *("components_", "mean_", "explained_variance_", "explained_variance_ratio_", "singular_values_"),
-        *("loadings_", "history_"),
-    )
-    _values: ClassVar[tuple[str, ...]] = ("noise_variance_", "n_iter_", "converged_", "log_likelihood_")
+    _arrays: ClassVar[Arrays] = {
+        "components_": Array("K D"),
+        "mean_": Array("D"),
+        "explained_variance_": Array("K", NOT_NEGATIVE),
+        "explained_variance_ratio_": Array("K", NOT_NEGATIVE),
+        "singular_values_": Array("K", NOT_NEGATIVE),
+        "loadings_": Array("D K"),
+        "history_": HISTORY,
+    }
+    _values: ClassVar[Values] = {"noise_variance_": AMOUNT, **FIT}
     history_: np.ndarray | None
 
     def __init__(
@@ -125,6 +131,10 @@ class PCA(LinearGaussianModel):
             raise DataError(f"Z has shape {scores.shape}; it must have {len(self.components_)} scores a row.")
         scores = scores * self._deviations() if self.whiten else scores
         return scores @ self.components_ + self.mean_
+
+    def _dimensions(self) -> dict[str, Any]:
+        fixed = {"K": self.n_components} if isinstance(self.n_components, int) else {}
+        return super()._dimensions() | fixed
 
     @property
     def n_components_(self) -> int:

@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from ...core import distributed
+from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.estimator import Estimator
 from ...core.learned import Learned
@@ -57,8 +58,12 @@ class HiddenMarkov(Learned):
     [1.0, 20.0]
     """
 
-    _arrays = ("initial_", "transition_", "history_")
-    _values = ("emission_", "n_iter_", "converged_", "log_likelihood_", "unvisited_")
+    _arrays: ClassVar[Arrays] = {
+        "initial_": Array("K", SIMPLEX),
+        "transition_": Array("K K", SIMPLEX),
+        "history_": HISTORY,
+    }
+    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, "unvisited_": COUNTS}
 
     def __init__(
         self,
@@ -382,6 +387,10 @@ class HiddenMarkov(Learned):
         own = {name: value for name, value in tensors.items() if name.startswith("emission.")}
         super()._restore(learned, {name: value for name, value in tensors.items() if name not in own})
         self._learned_emission = {name.removeprefix("emission."): value.numpy() for name, value in own.items()}
+        rebuild(self.emission_).check_params(self._emission_params(), self.n_states, self.n_features_in_)
+
+    def _dimensions(self) -> dict[str, Any]:
+        return super()._dimensions() | {"K": self.n_states}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -148,6 +148,15 @@ class _FiniteMixture(DensityMixin, Learned):
         log_prob = self.log_prob(X)
         return -2 * float(log_prob.sum()) + math.log(len(log_prob)) * self.n_parameters_
 
+    # --- files --------------------------------------------------------------------------------------------------
+    def _dimensions(self) -> dict[str, Any]:
+        return super()._dimensions() | {"K": self.n_components}
+
+    def _check_learned(self) -> None:
+        emission, params = self._fitted()
+        own = {name: value[0] for name, value in params.items() if name != "weights"}
+        emission.check_params(own, self.n_components, self.n_features_in_)
+
     # --- helpers ------------------------------------------------------------------------------------------------
     def _questioned(self, X: Any) -> Tensor:
         """The rows that a question is about."""

@@ -8,12 +8,13 @@ A component that shrinks to a point would make the likelihood infinite: `floor` 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor, distributions
 
+from ...core.declared import COUNTS, COVARIANCE, FIT, HISTORY, POSITIVE, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
 from ...core.spec import require
 from ...inference import EM, LatentInference
@@ -41,8 +42,13 @@ class GaussianMixture(_FiniteMixture):
     array([0.5, 0.5])
     """
 
-    _arrays = ("weights_", "means_", "covariances_", "history_")
-    _values = ("n_iter_", "converged_", "log_likelihood_", "floored_", "reseeded_")
+    _arrays: ClassVar[Arrays] = {
+        "weights_": Array("K", SIMPLEX),
+        "means_": Array("K D"),
+        "covariances_": Array("K D D", COVARIANCE),
+        "history_": HISTORY,
+    }
+    _values: ClassVar[Values] = {**FIT, "floored_": COUNTS, "reseeded_": TABLE}
 
     def __init__(
         self,
@@ -114,6 +120,10 @@ class GaussianMixture(_FiniteMixture):
         params = {"mean": torch.from_numpy(self.means_), "covariance": covariance}
         weights = {"weights": torch.from_numpy(self.weights_).unsqueeze(0)}
         return emission, emission.complete({name: value.unsqueeze(0) for name, value in params.items()}) | weights
+
+    def _declared_arrays(self) -> Arrays:
+        shapes = {"tied": Array("D D", COVARIANCE), "diag": Array("K D", POSITIVE), "spherical": Array("K", POSITIVE)}
+        return {**self._arrays, "covariances_": shapes.get(self.covariance, self._arrays["covariances_"])}
 
     def _keep(self, model: Components, params: Params) -> None:
         self.means_ = params["mean"][0].numpy()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from torch import Tensor
 
 from ...core import distributed
+from ...core.declared import AMOUNT, COUNT, COUNTS, Array, Arrays, Values
 from ...core.errors import DataError, LikelyWarning
 from ...core.learned import Learned
 from ...core.random import seed_of
@@ -44,8 +45,11 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
     array([ True,  True])
     """
 
-    _arrays = ("cluster_centers_", "labels_")
-    _values = ("inertia_", "n_iter_", "empty_")
+    _arrays: ClassVar[Arrays] = {
+        "cluster_centers_": Array("K D", dtype=("float64", "float32")),
+        "labels_": Array("*", dtype=("int32", "int64"), below="K"),
+    }
+    _values: ClassVar[Values] = {"inertia_": AMOUNT, "n_iter_": COUNT, "empty_": COUNTS}
 
     def __init__(
         self,
@@ -146,6 +150,9 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
         require(number, self, "tol", "0 or a positive number")
         if isinstance(self.init, str):
             require(self.init in ("k-means++", "random"), self, "init", '"k-means++", "random" or an array of centres')
+
+    def _dimensions(self) -> dict[str, Any]:
+        return super()._dimensions() | {"K": self.n_clusters}
 
     def _describe(self) -> dict[str, Any]:
         found = super()._describe()

@@ -8,11 +8,12 @@ Found by EM: the estimate of each component is the likelihood's own, from rows w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, distributions
 
+from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import SpecError
 from ...inference import EM, LatentInference
 from ...inference.latent.latent import Params
@@ -41,8 +42,8 @@ class Mixture(_FiniteMixture):
     [1.0, 20.0]
     """
 
-    _arrays = ("weights_", "eta_", "history_")
-    _values = ("emission_", "n_iter_", "converged_", "log_likelihood_", "held_", "reseeded_")
+    _arrays: ClassVar[Arrays] = {"weights_": Array("K", SIMPLEX), "eta_": Array("K *"), "history_": HISTORY}
+    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, "held_": COUNTS, "reseeded_": TABLE}
 
     def __init__(
         self,

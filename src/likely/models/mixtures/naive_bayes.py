@@ -8,9 +8,8 @@ rows: data may come in pieces, and a missing value is left out of the product.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import compress
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -18,22 +17,15 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor, distributions
 
 from ...core import distributed
-from ...core.errors import DataError, SpecError
-from ...core.learned import Learned
+from ...core.declared import SIMPLEX, TABLE, Array, Arrays, Values, maybe
+from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.random import isolated, seed_of
 from ...core.spec import require
 from ...core.validation import as_rows, as_weights
 from ...likelihoods import Normal
 from ..emissions import Columns
 from ..emissions.part import blocks
-from ..labels import (
-    as_column,
-    encode_labels,
-    read_labels,
-    restore_classes,
-    shown,
-    state_of_classes,
-)
+from ..labels import Labelled, as_column, encode_labels, read_labels, shown
 
 __all__ = ["NaiveBayes"]
 
@@ -41,7 +33,7 @@ BACKGROUND = 1e-9
 """The weight, in rows, with which each class also sees the rows of all others: no spread is 0."""
 
 
-class NaiveBayes(ClassifierMixin, Learned):
+class NaiveBayes(ClassifierMixin, Labelled):
     """One likelihood for all columns, a list with one for each, a dict by the names of columns, or a `Product`.
 
     `smoothing` is how often each class is taken to have seen each label, beside the data, in columns of labels
@@ -57,8 +49,13 @@ class NaiveBayes(ClassifierMixin, Learned):
     array([[0.25, 0.75]])
     """
 
-    _arrays = ("eta_", "class_prior_", "totals_", "origin_")
-    _values = ("emission_",)
+    _arrays: ClassVar[Arrays] = {
+        "eta_": Array("C *"),
+        "class_prior_": Array("C", SIMPLEX),
+        "totals_": maybe(Array("C *")),
+        "origin_": Array("D"),
+    }
+    _values: ClassVar[Values] = {"emission_": TABLE}
 
     def __init__(
         self,
@@ -235,13 +232,13 @@ class NaiveBayes(ClassifierMixin, Learned):
         return emission
 
     # --- files and tags -----------------------------------------------------------------------------------------
-    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        learned, tensors = super()._state()
-        return learned | state_of_classes(self.classes_), tensors
-
-    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        self.classes_ = restore_classes(learned)
-        super()._restore({name: learned[name] for name in learned if not name.startswith("classes")}, tensors)
+    def _check_learned(self) -> None:
+        emission = self._learned()
+        emission.check_params({"eta": torch.from_numpy(self.eta_)}, len(self.classes_), self.n_features_in_)
+        widths = [part.width() for part in emission.parts]
+        sums = 1 + sum(part.count * (width or 0) for part, width in zip(emission.parts, widths, strict=True))
+        if self.totals_ is not None and (None in widths or self.totals_.shape[1] != sums):
+            raise ModelFileError(f"NaiveBayes's totals_ has shape {self.totals_.shape}; its columns have {sums} sums.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

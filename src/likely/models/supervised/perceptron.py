@@ -9,32 +9,22 @@ intercept).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import torch
 from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ...core.errors import ConvergenceWarning, DataError, SpecError
-from ...core.estimator import Estimator
+from ...core.declared import COUNT, NUMBER, Array, Arrays, Values
+from ...core.errors import ConvergenceWarning, DataError, ModelFileError, SpecError
 from ...core.random import seed_of
 from ...core.validation import as_rows
-from ..labels import (
-    as_column,
-    encode_labels,
-    read_labels,
-    restore_classes,
-    shown,
-    state_of_classes,
-)
+from ..labels import Labelled, as_column, encode_labels, read_labels, shown
 
 __all__ = ["Perceptron"]
 
 
-class Perceptron(ClassifierMixin, Estimator):
+class Perceptron(ClassifierMixin, Labelled):
     """Two classes, one hyperplane. Reports its `mistakes_` and the geometric `margin_` min y(w·x + b)/‖w‖.
 
     It knows no probabilities; for those, use `Classifier`. Data that cannot be separated never ends: after `max_iter`
@@ -47,6 +37,9 @@ class Perceptron(ClassifierMixin, Estimator):
     True
     """
 
+    _arrays: ClassVar[Arrays] = {"coef_": Array("1 D"), "intercept_": Array("1")}
+    _values: ClassVar[Values] = {"mistakes_": COUNT, "n_iter_": COUNT, "margin_": NUMBER}
+
     def __init__(
         self, max_iter: int = 1000, fit_intercept: bool = True, shuffle: bool = True, random_state: Any = None
     ) -> None:
@@ -57,7 +50,7 @@ class Perceptron(ClassifierMixin, Estimator):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Pass over the rows until none is a mistake. A row without a label (NaN, None) does not count."""
-        self.__dict__.pop("coef_", None)  # a fit that fails leaves no model of other data behind
+        self._forget()
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise SpecError(f"Perceptron(max_iter={self.max_iter!r}): max_iter must be a positive whole number.")
         rows = self._rows(X, reset=True)
@@ -107,7 +100,7 @@ class Perceptron(ClassifierMixin, Estimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """w·x + b of each row: positive for the second class."""
-        check_is_fitted(self)
+        self._check_fitted()
         x = self._rows(X, reset=False)
         return (x.double().numpy() @ self.coef_.T + self.intercept_)[:, 0]
 
@@ -116,36 +109,15 @@ class Perceptron(ClassifierMixin, Estimator):
         side = (self.decision_function(X) > 0).astype(int)
         return self.classes_[side]
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "coef_")
-
     def _rows(self, X: Any, *, reset: bool) -> Tensor:
         rows = as_rows(self, X, reset=reset)
         if rows.ndim != 2:
             raise DataError(f"X has shape {tuple(rows.shape)}; Perceptron needs one vector for each row: (n, d).")
         return rows
 
-    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        names = getattr(self, "feature_names_in_", None)
-        learned = {
-            **state_of_classes(self.classes_),
-            "n_features_in": int(self.n_features_in_),
-            "feature_names_in": None if names is None else [str(name) for name in names],
-            "mistakes": self.mistakes_,
-            "n_iter": self.n_iter_,
-            "margin": self.margin_,
-        }
-        return learned, {"coef": torch.from_numpy(self.coef_), "intercept": torch.from_numpy(self.intercept_)}
-
-    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        self.classes_ = restore_classes(learned)
-        self.n_features_in_ = int(learned["n_features_in"])
-        if learned["feature_names_in"] is not None:
-            self.feature_names_in_ = np.array(learned["feature_names_in"], dtype=object)
-        self.mistakes_, self.n_iter_ = int(learned["mistakes"]), int(learned["n_iter"])
-        self.margin_ = float(learned["margin"])
-        self.coef_ = tensors["coef"].numpy().reshape(1, self.n_features_in_)
-        self.intercept_ = tensors["intercept"].numpy().reshape(1)
+    def _check_learned(self) -> None:
+        if len(self.classes_) != 2:
+            raise ModelFileError(f"The file has {len(self.classes_)} classes; a Perceptron has two.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from torch.distributions import Dirichlet
 
+from ...core.declared import AMOUNT, COUNT, NUMBERS, POSITIVE, Array, Arrays, Values
 from ...core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
@@ -54,8 +55,14 @@ class LatentDirichlet(TransformerMixin, Learned):
     array([0.9, 0.9, 0.9, 0.9])
     """
 
-    _arrays = ("components_", "document_prior_")
-    _values = ("topic_prior_", "history_", "n_iter_", "n_steps_", "n_documents_")
+    _arrays: ClassVar[Arrays] = {"components_": Array("K D", POSITIVE), "document_prior_": Array("K", POSITIVE)}
+    _values: ClassVar[Values] = {
+        "topic_prior_": AMOUNT,
+        "history_": NUMBERS,
+        "n_iter_": COUNT,
+        "n_steps_": COUNT,
+        "n_documents_": COUNT,
+    }
 
     def __init__(
         self,
@@ -231,6 +238,13 @@ class LatentDirichlet(TransformerMixin, Learned):
     def _infer(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
         weights = as_spec(self.inference, TopicInference, "inference").weights(self.components_)
         return infer(corpus, weights, self.document_prior_, PASSES, TOL)
+
+    def _dimensions(self) -> dict[str, Any]:
+        return super()._dimensions() | {"K": self.n_components}
+
+    def _check_arguments(self) -> None:
+        as_spec(self.inference, TopicInference, "inference")
+        self._priors()
 
     def _priors(self) -> tuple[np.ndarray, float]:
         """α (K,) and β."""

@@ -10,7 +10,7 @@ import numpy as np
 from ....core.errors import SpecError
 from .recursion import System
 
-__all__ = ["DIFFUSE", "count_states", "read_learn", "read_matrix"]
+__all__ = ["DIFFUSE", "SHAPES", "count_states", "read_learn", "read_matrix"]
 
 DIFFUSE = 1e6
 """A diffuse initial covariance is this many times the mean square of the data."""
