@@ -12,6 +12,7 @@ from torch import nn
 from ..core.errors import SpecError
 from ..core.spec import Spec, as_spec
 from ..data.rows import Inputs
+from .adopted import adopted
 
 __all__ = ["Network", "as_network", "refuse_absurd"]
 
@@ -61,7 +62,7 @@ class _Module(Network):
             own = list(layer.parameters(recurse=False))
             if callable(reset) and (not own or any(parameter.requires_grad for parameter in own)):
                 reset()
-        return fresh
+        return adopted(fresh)
 
 
 class _Builder(Network):
@@ -70,12 +71,12 @@ class _Builder(Network):
     function: Callable[[tuple[int, ...], int], nn.Module]
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
-        """What the function returns."""
+        """A copy of what the function returns: it may give one and the same module every time."""
         module = self.function(in_shape, out_features)
         if not isinstance(module, nn.Module):
             found = type(module).__name__
             raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {found}.")
-        return module
+        return adopted(copy.deepcopy(module))
 
 
 def as_network(value: Any) -> Network:

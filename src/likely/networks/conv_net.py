@@ -25,6 +25,7 @@ from .layers.conv import (
     image_shape,
     shape_after,
 )
+from .layers.dropout import Dropout
 from .layers.init import INITS, initialise
 from .layers.resample import DOWNSAMPLES, Downsample, PositionMean
 from .mlp import MLP
@@ -112,7 +113,7 @@ class ConvNet(Network):
         conv = started(self, width, channels, dims=dims, stride=stride, dilation=self.dilation)
         norm = [] if self.norm is None else [ChannelNorm(self.norm, channels)]
         down = [Downsample(self.downsample)] if self.downsample in ("max", "mean") else []
-        dropout = [nn.Dropout(self.dropout)] if self.dropout else []
+        dropout = [Dropout(self.dropout)] if self.dropout else []
         if self.downsample == "max" and self.activation in INCREASING:
             # max φ(z) = φ(max z): the same numbers with a quarter of the activations
             return [conv, *norm, *down, activation(self.activation), *dropout]

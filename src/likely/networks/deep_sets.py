@@ -19,6 +19,7 @@ from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .graph_network import drafted
 from .layers.activation import ACTIVATIONS, activation
+from .layers.dropout import Dropout
 from .layers.sets import POOLS, EquivariantLinear
 from .layers.steps import at_each, pooled, step_features, steps_of
 from .mlp import MLP
@@ -125,4 +126,4 @@ class DeepSets(Network):
             if self.pool == "sum":
                 layer.others.weight.data.div_(in_shape[0])
             layers.append(layer)
-        return ElementFunction(layers, nn.Sequential(activation(self.activation), nn.Dropout(self.dropout)))
+        return ElementFunction(layers, nn.Sequential(activation(self.activation), Dropout(self.dropout)))

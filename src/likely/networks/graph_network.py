@@ -19,6 +19,7 @@ from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .conv_net import weights_of
 from .layers.activation import ACTIVATIONS, activation
+from .layers.dropout import Dropout
 from .layers.graph import AGGREGATES, Aggregate, graphs_of, readout
 from .layers.graph_layers import NodeLinear
 from .layers.init import lecun
@@ -37,7 +38,7 @@ class GraphBlock(nn.Module):
         super().__init__()
         self.layer, self.residual = layer, spec.residual
         after = [] if spec.norm is None else [norm(spec.norm, units)]
-        self.after = nn.Sequential(*after, activation(spec.activation), nn.Dropout(spec.dropout))
+        self.after = nn.Sequential(*after, activation(spec.activation), Dropout(spec.dropout))
         projected = spec.residual == "add" and in_features != units
         self.skip = NodeLinear(in_features, units) if projected else None
 

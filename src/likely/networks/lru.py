@@ -19,6 +19,7 @@ from torch.nn import functional
 from ..core.spec import is_whole, require
 from ..data.rows import Inputs
 from .base import Network, refuse_absurd
+from .layers.dropout import Dropout
 from .layers.init import lecun
 from .layers.scan import scan
 from .layers.steps import (
@@ -139,7 +140,7 @@ class LRUBlock(nn.Module):
     ) -> None:
         super().__init__()
         self.norm, self.memory = nn.LayerNorm(width), LRULayer(width, state, radius, angle)
-        self.gate, self.dropout = nn.Linear(width, width), nn.Dropout(dropout)
+        self.gate, self.dropout = nn.Linear(width, width), Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         z = self.norm(x)

@@ -13,6 +13,7 @@ from ..core.errors import SpecError
 from ..core.spec import is_among, is_share, is_whole, require
 from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS, activation
+from .layers.dropout import Dropout
 from .layers.init import INITS, initialise, lecun
 from .layers.norm import NORMS, ReferenceBatch, WeightNorm, norm
 from .layers.residual import Concatenate, Residual, ZeroResidual
@@ -114,7 +115,7 @@ class MLP(Network):
 
     def _after(self, units: int) -> list[nn.Module]:
         """What follows an affine map: norm, activation, dropout."""
-        dropout = [nn.Dropout(self.dropout)] if self.dropout else []
+        dropout = [Dropout(self.dropout)] if self.dropout else []
         return [*self._norm(units), activation(self.activation), *dropout]
 
     def _norm(self, units: int) -> list[nn.Module]:

@@ -16,6 +16,7 @@ from ..core.errors import SpecError
 from ..core.spec import is_share, is_whole, require
 from ..data.rows import Inputs
 from .base import Network, refuse_absurd
+from .layers.dropout import Dropout
 from .layers.init import lecun
 from .layers.recurrent import RecurrentLayer
 from .layers.steps import (
@@ -106,7 +107,7 @@ class StackedLayers(nn.Module):
         self.embedding = embedding
         self.layers = nn.ModuleList(layers)
         self.readout, self.output = readout, output
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Inputs) -> Tensor:
         h, present = steps_of(x, tokens=self.embedding is not None)

@@ -26,6 +26,7 @@ from .conv_net import (
 )
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
+from .layers.dropout import Dropout
 from .layers.resample import PositionMean
 from .mlp import MLP
 
@@ -128,7 +129,7 @@ class ResNet(Network):
         first = started(self, width, channels, dims=dims, stride=stride)
         last = started(self, channels, channels, dims=dims)
         last.weight.data.mul_((self.blocks * len(self.channels)) ** -0.5)  # variances of all branches add up to one's
-        dropout = [nn.Dropout(self.dropout)] if self.dropout else []
+        dropout = [Dropout(self.dropout)] if self.dropout else []
         if self.preactivation:
             branch = nn.Sequential(*self._after(width), first, *self._after(channels), *dropout, last)
             return ConvResidual(branch, width, channels, dims=dims, stride=stride)

@@ -27,6 +27,7 @@ from .conv_net import (
 )
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
+from .layers.dropout import Dropout
 from .layers.resample import (
     UPSAMPLES,
     PositionMean,
@@ -199,5 +200,5 @@ class UNet(Network):
             layers.append(started(self, before, channels, dims=dims))
             layers += [] if self.norm is None else [ChannelNorm(self.norm, channels)]
             layers.append(activation(self.activation))
-            layers += [nn.Dropout(self.dropout)] if self.dropout else []
+            layers += [Dropout(self.dropout)] if self.dropout else []
         return nn.Sequential(*layers)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
 from ..inference.predictor import Predictor
+from ..networks.layers.dropout import Dropout
 from ..networks.layers.norm import BatchNorm, WeightNorm
 from ..networks.layers.residual import Concatenate, Residual, ZeroResidual
 
@@ -170,7 +171,8 @@ READERS: dict[type, Callable[..., None]] = {
     nn.ReLU: lambda module, cells: cells.bend(0.0),
     nn.LeakyReLU: lambda module, cells: cells.bend(module.negative_slope),
     nn.Identity: lambda module, cells: None,
-    nn.Dropout: lambda module, cells: None,  # evaluation
+    Dropout: lambda module, cells: None,  # evaluation
+    nn.Dropout: lambda module, cells: None,
     Residual: _residual,
     ZeroResidual: _zero_residual,
     Concatenate: _concatenate,

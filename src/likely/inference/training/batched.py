@@ -11,14 +11,14 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from ...networks.layers import ACTIVATIONS
+from ...networks.layers import ACTIVATIONS, Dropout
 from ..predictor import Predictor, is_linear
 
 __all__ = ["batched"]
 
 Forward = Callable[[Mapping[str, Tensor], Mapping[str, Tensor], Tensor], Tensor]
 
-ELEMENTWISE = (nn.Dropout, *(type(make()) for make in ACTIVATIONS.values()))
+ELEMENTWISE = (Dropout, *(type(make()) for make in ACTIVATIONS.values()))
 """Layers that treat every number alike, whichever member it belongs to."""
 
 

@@ -13,7 +13,7 @@ from ...core import distributed
 from ...core.denormals import flushed
 from ...core.errors import DataError, TrainingError
 from ...core.progress import progress
-from ...core.random import isolated, spread
+from ...core.random import drawing, normal_like, spread
 from ...optim import clip_norm_
 from ..checkpoint import Saver, data_fingerprint
 from ..dataset import Batch, Dataset
@@ -44,7 +44,7 @@ class Epoch:
 def train(problem: Problem, spec: MAP, seeds: list[int]) -> Posterior:
     """Train one member for each seed and return them as a posterior. Members are stacked if there are several."""
     run = _Run(problem, spec, seeds)
-    with isolated(run.seeds[0] + distributed.rank()), truncated(run.program.module, spec.truncate), flushed():
+    with drawing(run.random), truncated(run.program.module, spec.truncate), flushed():
         run.restore()
         run.loop()
     return run.posterior()
@@ -65,6 +65,7 @@ class _Run:
         self.program = Single(problem, seeds[0]) if len(seeds) == 1 else Stacked(problem, seeds)
         self.optimizer = spec.optimizer.build(list(self.program.parameters.values()))
         self.generators = [torch.Generator().manual_seed(spread(seed, 1)[0]) for seed in seeds]
+        self.random = torch.Generator().manual_seed(seeds[0] + distributed.rank())  # dropout, noise, augmentation
         self.batch_size = min(spec.batch_size or len(self.data), len(self.data))
         self.batches = math.ceil(len(self.data) / self.batch_size)
         self.total_weight = self.data.total_weight()
@@ -179,7 +180,7 @@ class _Run:
         if self.spec.noise is not None and self.spec.noise.gradients:
             for p in parameters:
                 if p.grad is not None:
-                    noise = torch.randn_like(p.grad)
+                    noise = normal_like(p.grad)
                     distributed.broadcast_(noise)  # every process takes the same step
                     p.grad += self.spec.noise.gradients * noise
 
@@ -235,7 +236,7 @@ class _Run:
             "lr": [g["lr"] for g in self.optimizer.param_groups],
             "orders": self.orders,
             "generators": [g.get_state() for g in self.generators],
-            "random": torch.get_rng_state(),
+            "random": self.random.get_state(),
             "epoch_loss": self.epoch_loss,
             "best": self.best.state(),
             **{name: getattr(self, name) for name in ("seeds", "epoch", "batch", "history", "finished")},
@@ -257,7 +258,7 @@ class _Run:
         self.optimizer.load_state_dict({"state": saved["optimizer"], "param_groups": groups})
         for generator, kept in zip(self.generators, saved["generators"], strict=True):
             generator.set_state(kept)
-        torch.set_rng_state(saved["random"])
+        self.random.set_state(saved["random"])
         self.best.restore(saved["best"])
         for name in ("orders", "epoch_loss", "epoch", "batch", "history", "finished"):
             setattr(self, name, saved[name])

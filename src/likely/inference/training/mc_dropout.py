@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ApproximationWarning, ModelFileError
-from ...core.random import isolated
+from ...core.random import drawing
 from ...core.spec import as_spec, is_whole, require
 from ...data.rows import Inputs
 from ..posterior import Posterior, average
@@ -72,14 +72,17 @@ class DropoutPosterior(Posterior):
 
     kind = "dropout"
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for layer in self.module.modules():
+            if isinstance(layer, DROPOUT):
+                layer.train()
+
     @torch.no_grad()
     def eta(self, x: Inputs) -> Tensor:
         """η of every member and mask: (members · draws, n, *positions, size)."""
         draws = int(self.info["draws"])
-        with isolated(int(self.info["seed"])):
-            for layer in self.module.modules():
-                if isinstance(layer, DROPOUT):
-                    layer.train()
+        with drawing(int(self.info["seed"])):
             again = torch.arange(len(x), device=x.device).repeat(draws)
             eta = super().eta(x.to(self.dtype)[again])
         return eta.unflatten(1, (draws, -1)).flatten(0, 1)

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.random import normal_like, redirected
 from ...data.rows import Inputs, Rows
 from ..dataset import Batch
 
@@ -26,20 +27,21 @@ def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: i
         weights = [part.weight for part in changed if part.weight is not None]
         x, y = torch.stack([part.x for part in changed]), torch.stack([part.y for part in changed])
         return Batch(x, y, torch.stack(weights) if weights else None)
-    if not hasattr(augment, "batch"):
-        return batch._replace(x=augment(batch.x))
-    return Batch(*augment.batch(*batch, positions))
+    with redirected():  # an augmentation may be a function of the user's
+        if not hasattr(augment, "batch"):
+            return batch._replace(x=augment(batch.x))
+        return Batch(*augment.batch(*batch, positions))
 
 
 def noisy(x: Inputs, scale: float) -> Inputs:
     """x with normal noise on every number."""
     if isinstance(x, Rows):
-        return x.map(lambda values: values + scale * torch.randn_like(values))
-    return x + scale * torch.randn_like(x)
+        return x.map(lambda values: values + scale * normal_like(values))
+    return x + scale * normal_like(x)
 
 
 def nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:
     """Add noise to the parameters, and give copies of what they were: subtracting it again would leave rounding."""
     before = [p.detach().clone() for p in parameters]
-    torch._foreach_add_([p.data for p in parameters], [scale * torch.randn_like(p) for p in parameters])
+    torch._foreach_add_([p.data for p in parameters], [scale * normal_like(p) for p in parameters])
     return before

@@ -21,6 +21,7 @@ import torch
 from torch import nn
 
 from ...core.errors import SpecError
+from ...core.random import current_generator
 from ...core.spec import Spec, require
 
 __all__ = ["Truncation", "truncated"]
@@ -49,13 +50,13 @@ class Truncation(Spec, axis="truncation"):
     def runs(self, steps: int) -> list[tuple[int, float]]:
         """Lengths of runs that make up so many steps, and the factor of the gradient that leaves each at its start.
 
-        Cuts are drawn from torch's random state.
+        Cuts are drawn from the current generator.
         """
         if self.kind == "fixed":
             whole, rest = divmod(steps, self.steps)
             return [(self.steps, 0.0)] * whole + ([(rest, 0.0)] if rest else [])
         kept = 1 - 1 / self.steps
-        passes = (torch.rand(steps, device="cpu") < kept).tolist()
+        passes = (torch.rand(steps, generator=current_generator(), device="cpu") < kept).tolist()
         if self.kind == "soft":
             return [(1, 1 / kept if passed else 0.0) for passed in passes]
         starts = [0, *(step for step in range(1, steps) if not passes[step]), steps]

@@ -24,6 +24,7 @@ from .conv import (
     output_size,
     parameter_count,
 )
+from .dropout import Dropout, dropped
 from .encoder import Encoder, EncoderBlock
 from .graph import (
     AGGREGATES,
@@ -103,6 +104,7 @@ __all__ = [
     "Concatenate",
     "Conv",
     "Downsample",
+    "Dropout",
     "Embedding",
     "Encoder",
     "EncoderBlock",
@@ -139,6 +141,7 @@ __all__ = [
     "at_each",
     "attend",
     "attention_weights",
+    "dropped",
     "elu_plus_one",
     "gain",
     "glorot",

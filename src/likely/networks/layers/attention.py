@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...core.errors import SpecError
+from .dropout import dropped
 from .init import lecun
 
 __all__ = [
@@ -115,9 +116,9 @@ def attend(
     gets 0. `bias` is added to the scores. `causal` lets query i look at keys 0 … i. `dropout` is the probability that
     a weight is dropped.
 
-    Scores that are dot products run as torch's fused kernel, which has one derivative; within `torch.func`, whose
-    transforms it does not know, they are written out. For second derivatives outside of it, choose
-    `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
+    Scores that are dot products run as torch's fused kernel, which has one derivative. Within `torch.func`, whose
+    transforms it does not know, and with dropout, whose masks it draws by itself, they are written out. For second
+    derivatives outside of it, choose `torch.nn.attention.sdpa_kernel(SDPBackend.MATH)`.
 
     >>> query, key, value = torch.zeros(1, 2), torch.ones(3, 2), torch.tensor([[1.0], [2.0], [6.0]])
     >>> attend(query, key, value).item()
@@ -125,17 +126,17 @@ def attend(
     """
     if isinstance(score, GeneralScore):
         query, score = score.project(query), "dot"
-    if callable(score) or torch._C._are_functorch_transforms_active():
+    if callable(score) or dropout or torch._C._are_functorch_transforms_active():
         weights = attention_weights(query, key, mask, score, bias=bias, causal=causal)
-        return functional.dropout(weights, dropout, dropout > 0) @ value
+        return (dropped(weights, dropout) if dropout else weights) @ value
     scale = _scale(score, query.shape[-1])
     if causal and mask is None and bias is None:
-        return functional.scaled_dot_product_attention(query, key, value, None, dropout, is_causal=True, scale=scale)
+        return functional.scaled_dot_product_attention(query, key, value, is_causal=True, scale=scale)
     where = _allowed(mask, query.shape[-2], key.shape[-2], causal, query.device)
     if bias is not None:
         where = bias if where is None else torch.where(where, bias, -torch.inf)
         where = where.to(query.dtype)
-    return functional.scaled_dot_product_attention(query, key, value, where, dropout, scale=scale)
+    return functional.scaled_dot_product_attention(query, key, value, where, scale=scale)
 
 
 def attention_weights(

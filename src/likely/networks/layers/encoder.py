@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from .activation import activation as activation_of
 from .attention import MultiHeadAttention
+from .dropout import Dropout
 from .init import initialise, lecun
 from .linear_attention import LinearAttention
 from .norm import LayerNorm
@@ -62,9 +63,9 @@ class EncoderBlock(nn.Module):
         lecun(outer.weight, start)
         for affine in (inner, outer):
             nn.init.zeros_(affine.bias)
-        self.change = nn.Sequential(inner, activation_of(activation), nn.Dropout(dropout), outer)
+        self.change = nn.Sequential(inner, activation_of(activation), Dropout(dropout), outer)
         self.norms = nn.ModuleList([LayerNorm(width), LayerNorm(width)])
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.pre = norm == "pre"
 
     def forward(
@@ -121,7 +122,7 @@ class Encoder(nn.Module):
             self.places = SinusoidalPositions(own)
         reach = min(longest - 1, FARTHEST)
         self.relative = RelativePositions(heads, reach, output == "class") if positions == "relative" else None
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         start = (2 * layers) ** -0.5 if norm == "pre" else 1.0  # the variances of 2L branches add up to that of one
         self.blocks = nn.ModuleList(
             EncoderBlock(

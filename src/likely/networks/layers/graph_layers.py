@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from ...data.graph import Graphs
 from .activation import activation as activation_named
+from .dropout import Dropout
 from .graph import (
     Aggregate,
     adjacency,
@@ -49,7 +50,7 @@ class NodeLinear(nn.Module):
     def __init__(self, in_features: int, out_features: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.empty(out_features, in_features))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -141,7 +142,7 @@ class GraphAttention(nn.Module):
         self.at_source = nn.Parameter(torch.empty(heads, out_features))
         self.at_edge = nn.Linear(edge_features, heads, bias=False) if edge_features else None
         self.bias = nn.Parameter(torch.zeros(out_features * (heads if join == "concatenate" else 1)))
-        self.dropout = nn.Dropout(attention_dropout)
+        self.dropout = Dropout(attention_dropout)
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -198,7 +199,7 @@ class MessagePassingLayer(nn.Module):
         super().__init__()
         self.aggregate, self.message = aggregate, message
         self.activation = activation_named(activation)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
         if message == "mlp":
             self.to_target = _linear(in_features, out_features, activation, bias=True)
             self.to_source = _linear(in_features, out_features, activation, bias=False)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .init import lecun
 
 __all__ = ["Concatenate", "Residual", "ZeroResidual"]
@@ -49,7 +50,7 @@ class ZeroResidual(nn.Module):
     ) -> None:
         super().__init__()
         self.affine, self.activation = affine, activation
-        self.dropout = nn.Dropout(dropout) if dropout else nn.Identity()
+        self.dropout = Dropout(dropout) if dropout else nn.Identity()
         self.skip = _skip(in_features, out_features)
 
     def forward(self, x: Tensor) -> Tensor:
