@@ -77,7 +77,7 @@ def loaded(problem, target, theta):
 
 def joint(problem, module):
     """The log joint density, differentiable."""
-    total = sum(problem.log_likelihood(module(batch.x), batch) for batch in problem.data.blocks())
+    total = sum(problem.log_likelihood(module, batch) for batch in problem.data.blocks())
     return total + problem.log_prior(dict(module.named_parameters()))
 
 
@@ -128,7 +128,7 @@ def test_targets_with_positions_and_gaps(rng, problem_of):
     theta = torch.randn(5, target.size, dtype=torch.float64)
     expected = torch.stack([problem.log_joint(loaded(problem, target, each)) for each in theta])
     torch.testing.assert_close(target(theta) - target(theta)[0], expected - expected[0], rtol=1e-10, atol=1e-9)
-    assert target.eta(theta, problem.data.x).shape == (5, 20, 3, 1)
+    assert target.output(theta, problem.data.batch(slice(None))).shape == (5, 20, 3, 1)
 
 
 def test_frozen_parameters_are_no_part_of_theta(data, problem_of):

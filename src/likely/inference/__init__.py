@@ -14,8 +14,9 @@ from .linear.conjugate import BetaBinomial, beta_binomial
 from .linear.exact import Exact
 from .linear.newton import Newton
 from .mcmc.draws import ChainPosterior
+from .objective import Conditional, Game, Objective, RowDensity
 from .posterior import Posterior
-from .problem import Inference, Problem
+from .problem import Inference, Problem, infer
 from .training.engine import Epoch
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
@@ -30,10 +31,12 @@ __all__ = [
     "ChainPosterior",
     "Checkpoint",
     "CollapsedGibbs",
+    "Conditional",
     "DropoutPosterior",
     "Ensemble",
     "Epoch",
     "Exact",
+    "Game",
     "GaussianPosterior",
     "Inference",
     "LaplacePosterior",
@@ -43,8 +46,10 @@ __all__ = [
     "MCDropout",
     "Newton",
     "Noise",
+    "Objective",
     "Posterior",
     "Problem",
+    "RowDensity",
     "TopicInference",
     "Truncation",
     "VariationalBayes",
@@ -52,6 +57,7 @@ __all__ = [
     "automatic",
     "beta_binomial",
     "elbo",
+    "infer",
 ]
 
 open_room(__name__, Inference)

@@ -22,7 +22,7 @@ def automatic(problem: Problem) -> Inference:
     if not linear or any(rate is None for rate in rates):
         return MAP()
     l1 = any(rate is not None and rate.l1 for rate in rates)
-    if problem.likelihood.least_squares and not l1:
+    if getattr(problem.objective, "least_squares", False) and not l1:
         return Exact()
     if sum(p.numel() for p in module.parameters()) <= DENSE:
         return Newton()

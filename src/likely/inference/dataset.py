@@ -21,13 +21,17 @@ BLOCK = 1 << 22
 class Batch(NamedTuple):
     """Some rows: x (b, …), y (b, *positions, *event), and weights (b, *positions) or None if all are 1.
 
+    A density has rows x alone: then y is None.
+
     x may be `Rows` instead. Where those have a target at each position, y and the weights hold all positions of all
     rows, one row after the other, as η does.
     """
 
     x: Any
-    y: Tensor
+    y: Any
     weight: Tensor | None
+    condition: Any = None
+    """What a density is conditioned on, one entry per row; None if on nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,11 +39,12 @@ class Dataset:
     """All rows, or those that `rows` names. x is cast to the dtype of the fit batch by batch."""
 
     x: Inputs
-    y: Tensor | Ragged
+    y: Tensor | Ragged | None
     weight: Tensor | Ragged | None
     dtype: torch.dtype
     positions: tuple[int, ...] = ()
     rows: Tensor | None = None
+    condition: Inputs | None = None
 
     def __len__(self) -> int:
         return len(self.x) if self.rows is None else len(self.rows)
@@ -48,8 +53,16 @@ class Dataset:
         """The rows with these numbers (any shape of index tensor), or a slice of them."""
         if self.rows is not None:
             index = self.rows[index]
-        x, y = _take(self.x, index), _flat(_take(self.y, index))
-        return Batch(x.to(self.dtype), y, None if self.weight is None else _flat(_take(self.weight, index)))
+        x = _take(self.x, index)
+        y, weight = (None if part is None else _flat(_take(part, index)) for part in (self.y, self.weight))
+        if self.condition is None:
+            return Batch(x.to(self.dtype), y, weight)
+        return Batch(x.to(self.dtype), y, weight, _take(self.condition, index).to(self.dtype))
+
+    def to(self, dtype: torch.dtype) -> Dataset:
+        """The same rows, for a fit in this dtype: targets and weights are cast now, x batch by batch."""
+        y, weight = (None if part is None else part.to(dtype) for part in (self.y, self.weight))
+        return replace(self, y=y, weight=weight, dtype=dtype)
 
     def subset(self, rows: Tensor) -> Dataset:
         """Only these rows; nothing is copied."""

@@ -16,8 +16,9 @@ from torch.func import functional_call
 
 from ..core import distributed
 from ..core.random import isolated
-from ..data.rows import Inputs, row_size
+from ..data.rows import row_size
 from .dataset import Batch
+from .objective import OnEta
 from .predictor import Predictor
 from .problem import Problem
 from .training.batched import batched
@@ -50,6 +51,7 @@ class LogPosterior:
         self._vmap = True
         self._cut: dict[int, list[Batch]] = {}
         plain = isinstance(self.module, Predictor) and self.module.linear is not None and not self.module.positions
+        plain = plain and isinstance(problem.objective, OnEta)
         self._linear = plain and self.module.offset is None and self.module.unit is None and problem.data.x.ndim == 2
         self._width = 0 if self._linear else _widest(self.module, problem)
 
@@ -99,9 +101,9 @@ class LogPosterior:
         """The same over one batch of rows."""
         if self._linear:  # rows before chains: as one matrix product gives them
             eta, y = self._side_by_side(self.named(theta), batch)
-            each = self.problem.likelihood.log_prob(eta, y).view(len(batch.x), len(theta))
+            each = self._on_eta.target_log_prob(eta, y).view(len(batch.x), len(theta))
             return (theta.new_ones(len(batch.x)) if batch.weight is None else batch.weight) @ each
-        each = self.problem.likelihood.log_prob(self.eta(theta, batch.x), batch.y)
+        each = self.problem.objective.log_prob(self.output(theta, batch), batch)
         each = each if batch.weight is None else each * batch.weight
         return each.reshape(len(theta), -1).sum(1)
 
@@ -113,9 +115,11 @@ class LogPosterior:
         squares = -0.5 * (theta.square() @ l2)
         return squares - theta.abs() @ l1 if self._sparse else squares
 
-    def eta(self, theta: Tensor, x: Inputs) -> Tensor:
-        """η of each vector: (chains, n, *positions, size)."""
+    def output(self, theta: Tensor, batch: Batch) -> Tensor:
+        """What the module gives for a batch, for each vector: (chains, n, *positions, size)."""
         parameters = self.named(theta)
+        inputs = self.problem.objective.inputs(batch)
+        x = inputs[0]
         if isinstance(x, Tensor) and self._linear and x.ndim == 2:
             return self._linear_eta(parameters, x).transpose(0, 1)
         if isinstance(x, Tensor) and self._stacked is not None:
@@ -123,7 +127,7 @@ class LogPosterior:
             return self._stacked({**buffers, **parameters}, buffers, x.expand(len(theta), *x.shape))
 
         def one(own: Mapping[str, Tensor]) -> Tensor:
-            return functional_call(self.module, (dict(own), self.fixed), (x,))
+            return functional_call(self.module, (dict(own), self.fixed), inputs)
 
         return self._each(one, parameters)
 
@@ -167,7 +171,7 @@ class LogPosterior:
         slope = {name: torch.zeros_like(part) for name, part in parameters.items()}
         for batch in self._blocks(chains):
             rows = len(batch.x)
-            log_prob, score = self.problem.likelihood.smooth_value_and_grad(*self._side_by_side(parameters, batch))
+            log_prob, score = self._on_eta.smooth_value_and_grad(*self._side_by_side(parameters, batch))
             weight = theta.new_ones(rows) if batch.weight is None else batch.weight
             value += weight @ log_prob.view(rows, chains)
             score = score.reshape(rows, chains, -1)
@@ -197,6 +201,11 @@ class LogPosterior:
             self._cut = {rows: found}
         return found
 
+    @property
+    def _on_eta(self) -> OnEta:
+        assert isinstance(self.problem.objective, OnEta)
+        return self.problem.objective
+
     def _prior_rates(self) -> tuple[Tensor, Tensor] | None:
         """The penalty rates of every number; None if the prior is not of that form."""
         rates = [(self.problem.rates(name, value), value) for name, value in self.trainable.items()]
@@ -221,7 +230,7 @@ def _settle(module: nn.Module, problem: Problem) -> None:
         for number, batch in enumerate(problem.data.blocks(), 1):
             for layer in layers:
                 layer.momentum = 1 / number  # type: ignore[assignment]
-            module(batch.x)
+            module(*problem.objective.inputs(batch))
     for layer, momentum in zip(layers, momenta, strict=True):
         layer.momentum = momentum
 
@@ -229,15 +238,15 @@ def _settle(module: nn.Module, problem: Problem) -> None:
 @torch.no_grad()
 def _widest(module: nn.Module, problem: Problem) -> int:
     """How many numbers the widest layer makes of a row."""
-    few = problem.data.batch(slice(0, min(8, len(problem.data)))).x
-    sizes = [len(few) * row_size(few)]
+    few = problem.data.batch(slice(0, min(8, len(problem.data))))
+    sizes = [len(few.x) * row_size(few.x)]
     hooks = [
         layer.register_forward_hook(lambda _, __, out: sizes.append(out.numel()) if isinstance(out, Tensor) else None)
         for layer in module.modules()
     ]
     try:
-        module(few)
+        module(*problem.objective.inputs(few))
     finally:
         for hook in hooks:
             hook.remove()
-    return max(sizes) // len(few)
+    return max(sizes) // len(few.x)

@@ -1,6 +1,6 @@
 """What an inference is given (a problem) and what it promises (a posterior).
 
-log p(θ | data) = Σᵢ wᵢ log p(yᵢ | η(xᵢ; θ)) + log p(θ) + const
+log p(θ | data) = Σᵢ wᵢ log pᵢ(θ) + log p(θ) + const,      pᵢ = p(yᵢ | η(xᵢ; θ))   or   p(xᵢ; θ)
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from torch import Tensor, nn
 
 from ..core.spec import Spec
 from .dataset import Batch, Dataset
+from .objective import Conditional, Objective, refuse
 from .posterior import Posterior
 
 if TYPE_CHECKING:
     from ..likelihoods import Likelihood
     from ..priors import Prior, Rates
 
-__all__ = ["Inference", "Problem"]
+__all__ = ["Inference", "Problem", "infer"]
 
 PREFIX = "network."
 """Under which the predictor holds the network; a prior does not see it."""
@@ -29,11 +30,12 @@ PREFIX = "network."
 
 @dataclass(frozen=True)
 class Problem:
-    """A module x → η with new parameters, the log-likelihood of a batch, the log-prior, and the data."""
+    """A module with new parameters, the log-probability of each row, the log-prior, and the data."""
 
     build: Callable[[int], nn.Module]
     """A new module with parameters drawn from this seed."""
-    likelihood: Likelihood
+    objective: Objective
+    """From what the module gives for a batch to log-probabilities of its rows."""
     prior: Prior
     data: Dataset
     seed: int
@@ -48,11 +50,15 @@ class Problem:
         """A new module of the data's dtype."""
         return self.build(self.seed if seed is None else seed).to(self.data.dtype).to(self.data.x.device)
 
-    def log_likelihood(self, eta: Tensor, batch: Batch) -> Tensor:
-        """Σ w log p(y | η) over a batch."""
-        if batch.weight is None:
-            return self.likelihood.log_likelihood(eta, batch.y)
-        return (self.likelihood.log_prob(eta, batch.y) * batch.weight).sum()
+    @property
+    def likelihood(self) -> Likelihood:
+        """The likelihood of targets; only inferences that need one may ask."""
+        assert isinstance(self.objective, Conditional)
+        return self.objective.likelihood
+
+    def log_likelihood(self, module: nn.Module, batch: Batch) -> Tensor:
+        """Σ w log p over a batch."""
+        return self.objective.log_likelihood(module(*self.objective.inputs(batch)), batch)
 
     @cached_property
     def has_prior(self) -> bool:
@@ -75,7 +81,7 @@ class Problem:
     def log_joint(self, module: nn.Module) -> Tensor:
         """log p(y, θ | x) on all rows, without gradients: what MAP maximises."""
         with torch.no_grad():
-            total = sum(self.log_likelihood(module(batch.x), batch).double() for batch in self.data.blocks())
+            total = sum(self.log_likelihood(module, batch).double() for batch in self.data.blocks())
             return total + self.log_prior(dict(module.named_parameters())).double()
 
     def with_(self, **changes: Any) -> Problem:
@@ -92,6 +98,8 @@ class Inference(Spec, axis="inference"):
 
     dtype: ClassVar[torch.dtype] = torch.float32
     """float32 for gradient training, float64 for exact solves."""
+    needs: ClassVar[frozenset[str]] = frozenset({"rows"})
+    """The questions that a problem must answer: names in `likely.inference.objective.QUESTIONS`."""
 
     def fit(self, problem: Problem) -> Posterior:
         """The posterior of the problem's parameters."""
@@ -100,3 +108,9 @@ class Inference(Spec, axis="inference"):
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """One fit for each seed, as members of one posterior. An override trains them as one program."""
         return Posterior.join([self.fit(problem.with_(seed=seed)) for seed in seeds])
+
+
+def infer(inference: Inference, problem: Problem) -> Posterior:
+    """The posterior of a problem; an inference that cannot use its objective says so, and names those that can."""
+    refuse(inference, problem.objective)
+    return inference.fit(problem)

@@ -155,7 +155,7 @@ class Likelihood(Spec, axis="likelihood"):
 
         An override is a closed form (or the expected information), tested against this one.
         """
-        return curvature(self, eta, y)
+        return curvature(self.log_prob, eta, y)
 
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """log p(y | η), of shape (…), and its gradient in η, of shape (…, size): what training without autograd asks.

@@ -5,19 +5,16 @@ score = ∂ log p / ∂η        information = −∂² log p / ∂η∂ηᵀ, m
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-if TYPE_CHECKING:
-    from .base import Likelihood
-
 __all__ = ["curvature"]
 
 
-def curvature(likelihood: Likelihood, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """log p (n,), score (n, size) and information (n, size, size) of rows, by automatic differentiation.
+def curvature(log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (n,), score (n, size) and information (n, size, size) of rows, by differentiating log p(y | η).
 
     Where −∂² log p is not positive semidefinite its eigenvalues are taken by absolute value, and where it vanishes but
     the score does not (a Laplace likelihood), the score's outer product stands in: both keep Newton going downhill.
@@ -25,7 +22,7 @@ def curvature(likelihood: Likelihood, eta: Tensor, y: Tensor) -> tuple[Tensor, T
     size = eta.shape[-1]
     with torch.enable_grad():
         point = eta.detach().requires_grad_()
-        log_prob = likelihood.log_prob(point, y)
+        log_prob = log_prob_of(point, y)
         (score,) = torch.autograd.grad(log_prob.sum(), point, create_graph=True)
         rows = [_slope(score[..., j], point) for j in range(size)]
     score, information = score.detach(), -torch.stack(rows, -2)

@@ -37,7 +37,7 @@ def energy_by_autograd(problem, energy):
         eta = batch.x @ table[:, :-1].T + table[:, -1]
         eta = torch.cat([eta, shared.expand(len(eta), -1)], 1)
         parameters = {"network.weight": table[:, :-1], "network.bias": table[:, -1]}
-        return -problem.log_likelihood(eta, batch) - problem.log_prior(parameters)
+        return -problem.objective.log_likelihood(eta, batch) - problem.log_prior(parameters)
 
     return value
 

@@ -26,7 +26,7 @@ def definition(problem, energy):
         parameters = energy._named(point)
         batch = problem.data.batch(slice(None))
         eta = functional_call(energy.module, (parameters, energy.fixed), (batch.x,))
-        return -problem.log_likelihood(eta, batch) - problem.smooth_log_prior(parameters)
+        return -problem.objective.log_likelihood(eta, batch) - problem.smooth_log_prior(parameters)
 
     return value
 

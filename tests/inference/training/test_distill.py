@@ -67,7 +67,7 @@ def test_the_slope_is_the_temperature_times_the_gap_of_softened_probabilities(te
     v, z = torch.tensor(rng.normal(size=(6, 3)) * 3), torch.tensor(rng.normal(size=(6, 3)), requires_grad=True)
     X, y = np.zeros((6, 1)), np.array([0, 1, 2, 0, 1, 2])
     problem = taught(problem_of, Classifier(), X, y, teacher=Told(v.softmax(-1)), temperature=temperature, mix=1.0)
-    loss = -problem.log_likelihood(z, problem.data.batch(slice(None)))
+    loss = -problem.objective.log_likelihood(z, problem.data.batch(slice(None)))
     (slope,) = torch.autograd.grad(loss, z)
     expected = temperature * ((z / temperature).softmax(-1) - (v / temperature).softmax(-1))
     torch.testing.assert_close(slope, expected, rtol=1e-6, atol=1e-8)
@@ -83,7 +83,7 @@ def test_the_loss_mixes_the_teacher_and_the_labels(rng, problem_of):
     lesson = -((v / T).softmax(-1) * (z / T).log_softmax(-1)).sum(-1)
     labels = nn.functional.cross_entropy(z, torch.tensor(y), reduction="none")
     expected = (torch.tensor(weight) * (mix * T**2 * lesson + (1 - mix) * labels)).sum()
-    torch.testing.assert_close(-problem.log_likelihood(z, problem.data.batch(slice(None))), expected)
+    torch.testing.assert_close(-problem.objective.log_likelihood(z, problem.data.batch(slice(None))), expected)
 
 
 def test_at_high_temperature_logits_are_matched():

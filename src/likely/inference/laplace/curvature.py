@@ -18,6 +18,7 @@ from torch.func import functional_call, jacrev, vmap
 from ...core import distributed
 from ...data.rows import Inputs, Rows
 from ..dataset import Batch
+from ..objective import OnEta
 from ..predictor import is_linear
 from ..problem import Problem
 from .blocks import Block, dense, diagonal, layer
@@ -178,7 +179,8 @@ def _weighted(
 def _root(problem: Problem, eta: Tensor, batch: Batch, part: slice) -> Tensor:
     """R with RRᵀ = w S, for each target: (targets, size, size)."""
     size, y = eta.shape[-1], batch.y[part]
-    _, _, information = problem.likelihood.derivatives(eta.reshape(-1, size), y.reshape(-1, *y.shape[eta.ndim - 1 :]))
+    assert isinstance(problem.objective, OnEta)
+    _, _, information = problem.objective.derivatives(eta.reshape(-1, size), y.reshape(-1, *y.shape[eta.ndim - 1 :]))
     if batch.weight is not None:
         information = information * batch.weight[part].reshape(-1, 1, 1)
     if size == 1:

@@ -54,6 +54,7 @@ class Laplace(Inference):
     """
 
     dtype = torch.float64
+    needs = frozenset({"eta"})
 
     covariance: Literal["full", "kronecker", "diagonal"] = "full"
     by: Inference | str = "auto"

@@ -44,6 +44,7 @@ class Exact(Inference):
     """
 
     dtype = torch.float64
+    needs = frozenset({"eta"})
 
     posterior: Literal["point", "full"] = "point"
 
@@ -53,10 +54,10 @@ class Exact(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """Solve each output's regression."""
-        design = design_of(problem) if problem.likelihood.least_squares else None
+        design = design_of(problem) if getattr(problem.objective, "least_squares", False) else None
         if design is None or any(l1 for l1, _ in design.regression(0).rates()):
             warnings.warn(
-                f"Exact has no closed form for {problem.likelihood!r} with this network and {problem.prior!r}; "
+                f"Exact has no closed form for {problem.objective!r} with this network and {problem.prior!r}; "
                 "Newton's method found the most probable parameters instead. Say inference=Newton() to choose it.",
                 ApproximationWarning,
                 stacklevel=4,

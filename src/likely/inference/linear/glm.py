@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
+from ..objective import OnEta
 from .design import Regression, Rows
 
 __all__ = ["LinearEnergy"]
@@ -81,7 +82,8 @@ class LinearEnergy:
 
     def value(self, point: Tensor, *, hessian: bool) -> tuple[float, Tensor, Tensor | None]:
         """E, its gradient and Hessian: one pass over the rows."""
-        likelihood = self.regression.design.problem.likelihood
+        objective = self.regression.design.problem.objective
+        assert isinstance(objective, OnEta)
         k, width, features = self.outputs, self.width, self.regression.features
         table, shared = point[: k * width].view(k, width), point[k * width :]
         total, slope = torch.zeros((), dtype=torch.float64), torch.zeros_like(point)
@@ -94,9 +96,9 @@ class LinearEnergy:
             if len(shared):
                 eta = torch.cat([eta, shared.expand(len(x), -1)], 1)
             if hessian:
-                log_prob, score, information = likelihood.derivatives(eta, y)
+                log_prob, score, information = objective.derivatives(eta, y)
             else:
-                log_prob, score = likelihood.smooth_value_and_grad(eta, y)
+                log_prob, score = objective.smooth_value_and_grad(eta, y)
             if weight is not None:
                 log_prob, score = log_prob * weight, score * weight.unsqueeze(-1)
             total -= log_prob.sum()

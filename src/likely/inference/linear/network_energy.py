@@ -13,6 +13,7 @@ from torch.func import functional_call, jacrev, vmap
 
 from ...core import distributed
 from ...data.rows import Inputs
+from ..objective import OnEta
 from ..problem import Problem
 
 __all__ = ["NetworkEnergy"]
@@ -67,7 +68,8 @@ class NetworkEnergy:
 
     def value(self, point: Tensor, *, hessian: bool) -> tuple[float, Tensor, Tensor | None]:
         """E, its gradient, and Gauss-Newton's Hessian."""
-        likelihood = self.problem.likelihood
+        objective = self.problem.objective
+        assert isinstance(objective, OnEta)
         total = torch.zeros((), dtype=torch.float64)
         slope, matrix = torch.zeros_like(point), torch.zeros(self.size, self.size, dtype=torch.float64)
 
@@ -75,7 +77,7 @@ class NetworkEnergy:
         for batch in data.blocks(distributed.share(len(data)), rows):
             eta, jacobian = self._slopes(point, batch.x)
             flat_y = batch.y.reshape(-1, *batch.y.shape[eta.ndim - 1 :])
-            log_prob, score, information = likelihood.derivatives(eta.reshape(-1, eta.shape[-1]), flat_y)
+            log_prob, score, information = objective.derivatives(eta.reshape(-1, eta.shape[-1]), flat_y)
             if batch.weight is not None:
                 w = batch.weight.reshape(-1)
                 log_prob, score = log_prob * w, score * w[:, None]

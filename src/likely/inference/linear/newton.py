@@ -46,6 +46,7 @@ class Newton(Inference):
     """
 
     dtype = torch.float64
+    needs = frozenset({"eta"})
 
     max_iter: int = 100
     tol: float = 1e-14

@@ -58,6 +58,7 @@ class _MarkovChain(Inference):
     """
 
     dtype = torch.float64
+    needs = frozenset({"exact"})
 
     chains: int = 16
     draws: int = 100
@@ -271,7 +272,7 @@ def _fingerprint(problem: Problem, spec: _MarkovChain) -> dict[str, Any]:
         return {}
     return {
         "inference": repr(spec.replace(checkpoint=None)),
-        "likelihood": repr(problem.likelihood),
+        "objective": repr(problem.objective),
         "network": " ".join(repr(problem.module()).split()),
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),

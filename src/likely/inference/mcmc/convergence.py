@@ -43,11 +43,13 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
     else:
         data = target.problem.data
         rows = _spaced(len(data), ROWS)
-        x = data.batch(rows.to(data.x.device)).x
+        batch = data.batch(rows.to(data.x.device))
+        x = batch.x
         parts = flat.split(max(1, BLOCK // (target.size + x.numel())))
-        values = torch.cat([target.eta(part.to(x.device, x.dtype), x).flatten(1).cpu() for part in parts])
+        values = torch.cat([target.output(part.to(x.device, x.dtype), batch).flatten(1).cpu() for part in parts])
         each = values.shape[1] // len(rows)
-        names = [f"η at row {row}" for row in rows.tolist() for _ in range(each)]
+        what = "η" if "eta" in target.problem.objective.offers else "log p"
+        names = [f"{what} at row {row}" for row in rows.tolist() for _ in range(each)]
         if isinstance(x, Rows):  # of different numbers of positions
             names = [f"η {place}" for place in range(values.shape[1])]
     chosen = _spaced(len(names), QUANTITIES)

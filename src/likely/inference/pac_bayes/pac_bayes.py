@@ -61,6 +61,8 @@ class PACBayes(Inference):
     True
     """
 
+    needs = frozenset({"likelihood"})
+
     prior_scale: float | None = None
     delta: float = 0.05
     optimizer: Optimizer = Adam(0.03)
@@ -126,7 +128,7 @@ class PACBayes(Inference):
                     waiting = [part for part in order.split(size) if len(part) == size]
                 batch = data.batch(waiting.pop().to(data.x.device))
                 theta = gaussian.draw(self.samples, random)
-                each = loss.smooth(network.eta(theta, batch.x), batch.y)  # (samples, b, *positions)
+                each = loss.smooth(network.output(theta, batch), batch.y)  # (samples, b, *positions)
                 each = each if batch.weight is None else each * batch.weight
                 empirical = each.sum() / self.samples * (rows / size / weight)
                 c = (gaussian.kl() + price) / (2 * rows)
@@ -156,7 +158,7 @@ class PACBayes(Inference):
             left -= len(theta)
             found, count = 0.0, 0
             for batch in data.blocks(rows=1 if one_by_one else 1024):
-                each, weight = loss.exact(network.eta(theta, batch.x), batch.y).double(), batch.weight
+                each, weight = loss.exact(network.output(theta, batch), batch.y).double(), batch.weight
                 if one_by_one:
                     each, weight = each.unsqueeze(1), None if weight is None else weight.unsqueeze(0)
                 each, counted = _of_rows(each, weight)

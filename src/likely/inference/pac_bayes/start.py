@@ -25,7 +25,7 @@ def without_data(problem: Problem) -> tuple[Problem, Tensor]:
     if likelihood.labels:
         size = problem.module()(data.batch(slice(0, 1)).x).shape[-1]
         classes = likelihood.target_of(size).classes or 2
-        y, weight = torch.arange(classes, dtype=torch.float64, device=data.y.device), None
+        y, weight = torch.arange(classes, dtype=torch.float64, device=data.x.device), None
         unit: Tensor | None = None
     else:
         order = torch.randperm(len(data), generator=torch.Generator().manual_seed(spread(problem.seed, 4)[3]))

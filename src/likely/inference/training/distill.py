@@ -26,12 +26,13 @@ from ...core.errors import DataError, SpecError
 from ...core.random import spread
 from ...core.spec import as_spec, require
 from ...data.rows import Inputs, Ragged, Rows
-from ...likelihoods import Likelihood, Target
+from ...likelihoods import Likelihood
 from ...probability.joint import point
 from ..checkpoint import Checkpoint
 from ..dataset import Dataset
+from ..objective import OnEta
 from ..posterior import Posterior
-from ..problem import Inference, Problem
+from ..problem import Inference, Problem, infer
 from .map import MAP, Held
 
 __all__ = ["Distill"]
@@ -88,19 +89,23 @@ class Distill(Inference):
         """That of the inference inside."""
         return self.by.dtype
 
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """A likelihood, whose answers the teacher gives too, and what the inference inside needs."""
+        return self.by.needs | {"likelihood"}
+
     def fit(self, problem: Problem) -> Posterior:
         """What `by` finds for the taught problem."""
-        return self.by.fit(self.taught(problem))
+        return infer(self.by, self.taught(problem))
 
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """All members have the same teacher."""
         return self.by.fit_members(self.taught(problem.with_(seed=seeds[0])), seeds)
 
     def taught(self, problem: Problem) -> Problem:
-        """The problem whose targets bring the teacher's answers with them, and whose likelihood mixes the two."""
-        labels = problem.likelihood.labels
-        kind = _TaughtLabels if labels else _TaughtNumbers
-        likelihood = kind(problem.likelihood, self.temperature, self.mix)
+        """The problem whose targets bring the teacher's answers with them, and whose objective mixes the two."""
+        kind = _TaughtLabels if problem.likelihood.labels else _TaughtNumbers
+        objective = kind(problem.likelihood, self.temperature, self.mix)
         answers = self._answers(problem)
 
         def together(data: Dataset) -> Dataset:
@@ -108,12 +113,12 @@ class Distill(Inference):
             assert isinstance(y, Tensor)
             parts = data.x.split(ROWS)
             told = torch.cat([answers(part) for part in parts]).to(y)
-            found = likelihood.beside(y, told, weight)
-            return dataclasses.replace(data, y=Ragged(found, data.y.offsets) if isinstance(data.y, Ragged) else found)
+            pairs = objective.beside(y, told, weight)
+            return dataclasses.replace(data, y=Ragged(pairs, data.y.offsets) if isinstance(data.y, Ragged) else pairs)
 
         encode = problem.encode
         return problem.with_(
-            likelihood=likelihood,
+            objective=objective,
             data=together(problem.data),
             encode=None if encode is None else lambda X, y, w: together(encode(X, y, w)),
         )
@@ -127,8 +132,7 @@ class Distill(Inference):
         data = problem.data
         own = problem.with_(seed=spread(problem.seed, 1)[0])
         if first.dtype != data.dtype:
-            weight = None if data.weight is None else data.weight.to(first.dtype)
-            own = own.with_(data=dataclasses.replace(data, y=data.y.to(first.dtype), weight=weight, dtype=first.dtype))
+            own = own.with_(data=data.to(first.dtype))
         posterior, likelihood = first.fit(own), problem.likelihood
         read = _log_probabilities if likelihood.labels else point
 
@@ -139,29 +143,15 @@ class Distill(Inference):
         return answers
 
 
-class _Taught(Likelihood):
-    """A likelihood of targets that have the teacher's answer beside them, along one more axis."""
+class _Taught(OnEta):
+    """log p of targets that have the teacher's answer beside them, along one more axis, mixed with the lesson."""
 
-    inner: Likelihood
-    temperature: float
-    mix: float
+    def __init__(self, likelihood: Likelihood, temperature: float, mix: float) -> None:
+        self.likelihood, self.temperature, self.mix = likelihood, temperature, mix
+        self.name = "a taught model"
 
-    @property
-    def event_dim(self) -> int:  # type: ignore[override]
-        """One more than without a teacher."""
-        return self.inner.event_dim + 1
-
-    def size(self, target: Target) -> int:
-        return self.inner.size(target)
-
-    def shared(self, target: Target) -> int:
-        return self.inner.shared(target)
-
-    def distribution(self, eta: Tensor) -> distributions.Distribution:
-        return self.inner.distribution(eta)
-
-    def mean(self, eta: Tensor) -> Tensor:
-        return self.inner.mean(eta)
+    def __repr__(self) -> str:
+        return f"{self.likelihood!r}, taught"
 
     def beside(self, y: Tensor, told: Tensor, weight: Tensor | None) -> Tensor:
         """Targets and the teacher's answers as one tensor."""
@@ -172,13 +162,13 @@ class _TaughtLabels(_Taught):
     """y is (…, 1 + classes): the label, and the teacher's softened probabilities."""
 
     def beside(self, y: Tensor, told: Tensor, weight: Tensor | None) -> Tensor:
-        _check_shape(told, (*y.shape, _classes(self.inner)))
+        _check_shape(told, (*y.shape, _classes(self.likelihood)))
         return torch.cat([y.unsqueeze(-1), (told / self.temperature).softmax(-1)], -1)
 
-    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
-        own = (_log_probabilities(self.inner.distribution(eta)) / self.temperature).log_softmax(-1)
+    def target_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        own = (_log_probabilities(self.likelihood.distribution(eta)) / self.temperature).log_softmax(-1)
         lesson = self.temperature**2 * (y[..., 1:] * own).sum(-1)
-        return self.mix * lesson + (1 - self.mix) * self.inner.log_prob(eta, y[..., 0])
+        return self.mix * lesson + (1 - self.mix) * self.likelihood.log_prob(eta, y[..., 0])
 
 
 class _TaughtNumbers(_Taught):
@@ -188,7 +178,7 @@ class _TaughtNumbers(_Taught):
         _check_shape(told, y.shape)
         share = (~y.isnan()).to(y)
         if weight is not None:
-            share = share * weight.reshape(*weight.shape, *(1,) * self.inner.event_dim)
+            share = share * weight.reshape(*weight.shape, *(1,) * self.likelihood.event_dim)
 
         def size(gap: Tensor) -> Tensor:
             return ((share * gap.nan_to_num().square()).sum(0) / share.sum(0)).nan_to_num().sqrt()
@@ -197,11 +187,11 @@ class _TaughtNumbers(_Taught):
         noise = torch.maximum(size(y - told), LEAST_NOISE * size(y - middle))
         return torch.stack([y, told, torch.where(noise > 0, noise, 1.0).expand_as(y)], -1)
 
-    def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+    def target_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         target, told, noise = y.unbind(-1)
-        gap = 0.5 * ((told - self.inner.mean(eta)) / noise).square()
-        lesson = gap.flatten(gap.ndim - self.inner.event_dim).sum(-1) if self.inner.event_dim else gap
-        return (1 - self.mix) * self.inner.log_prob(eta, target) - self.mix * lesson
+        gap = 0.5 * ((told - self.likelihood.mean(eta)) / noise).square()
+        lesson = gap.flatten(gap.ndim - self.likelihood.event_dim).sum(-1) if self.likelihood.event_dim else gap
+        return (1 - self.mix) * self.likelihood.log_prob(eta, target) - self.mix * lesson
 
 
 # --- asking a model -------------------------------------------------------------------------------------------------
@@ -259,6 +249,7 @@ def _columns_of(model: Any, problem: Problem) -> Tensor | None:
         names = ", ".join(map(str, known[:10]))
         raise DataError(f"teacher has other classes ({names}) than y: {error}") from error
     flat = found.values if isinstance(found, Ragged) else found
+    assert flat is not None
     return flat.reshape(len(known), -1)[:, 0].long().cpu()
 
 

@@ -49,6 +49,11 @@ class Ensemble(Inference):
         """That of the inference inside."""
         return self.by.dtype
 
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What the inference inside needs."""
+        return self.by.needs
+
     def fit(self, problem: Problem) -> Posterior:
         """All members, with their weights."""
         found = self.by.fit_members(problem, spread(problem.seed, self.members))

@@ -52,6 +52,11 @@ class MCDropout(Inference):
         """That of the inference inside."""
         return self.by.dtype
 
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """What the inference inside needs."""
+        return self.by.needs
+
     def fit(self, problem: Problem) -> Posterior:
         """The trained parameters, with masks drawn at each prediction."""
         found = self.by.fit(problem)

@@ -9,7 +9,6 @@ its share of the batch's rows, and the sums are the same in all of them.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import torch
@@ -103,7 +102,4 @@ def lightened(problem: Problem) -> Problem:
     """The problem in float32 if its parameters are many."""
     if sum(value.numel() for value in problem.module().parameters()) <= LARGE:
         return problem
-    data = problem.data
-    weight = None if data.weight is None else data.weight.to(torch.float32)
-    y = data.y.to(torch.float32)
-    return problem.with_(data=dataclasses.replace(data, y=y, weight=weight, dtype=torch.float32))
+    return problem.with_(data=problem.data.to(torch.float32))

@@ -21,16 +21,17 @@ def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: i
     long as their weights sum to what they were.
     """
     if members > 1:
-        x, y, weight = batch
-        parts = [Batch(x[i], y[i], None if weight is None else weight[i]) for i in range(members)]
+        parts = [Batch(*(None if part is None else part[i] for part in batch)) for i in range(members)]
         changed = [augmented(augment, part, positions, 1) for part in parts]
         weights = [part.weight for part in changed if part.weight is not None]
-        x, y = torch.stack([part.x for part in changed]), torch.stack([part.y for part in changed])
-        return Batch(x, y, torch.stack(weights) if weights else None)
+        x = torch.stack([part.x for part in changed])
+        y = None if batch.y is None else torch.stack([part.y for part in changed])
+        return batch._replace(x=x, y=y, weight=torch.stack(weights) if weights else None)
     with redirected():  # an augmentation may be a function of the user's
         if not hasattr(augment, "batch"):
             return batch._replace(x=augment(batch.x))
-        return Batch(*augment.batch(*batch, positions))
+        x, y, weight = augment.batch(batch.x, batch.y, batch.weight, positions)
+        return batch._replace(x=x, y=y, weight=weight)
 
 
 def noisy(x: Inputs, scale: float) -> Inputs:

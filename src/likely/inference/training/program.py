@@ -33,7 +33,7 @@ class Single:
 
     def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
         """−Σ w log p(y | η)·per_target − smooth log-prior·per_prior."""
-        loss = self.problem.log_likelihood(self.module(batch.x), batch) * -per_target
+        loss = self.problem.log_likelihood(self.module, batch) * -per_target
         if self.problem.has_prior:
             loss = loss - self.problem.smooth_log_prior(self.parameters) * per_prior
         return loss
@@ -43,7 +43,7 @@ class Single:
         """Mean −log p(y | η) on held-out rows, in evaluation mode."""
         self.module.eval()
         blocks = data.blocks()
-        total = sum((self.problem.log_likelihood(self.module(b.x), b).double() for b in blocks), torch.zeros(()))
+        total = sum((self.problem.log_likelihood(self.module, b).double() for b in blocks), torch.zeros(()))
         self.module.train()
         return (-total / data.total_weight()).reshape(1)
 
@@ -57,16 +57,16 @@ class Stacked:
         self.parameters: dict[str, Tensor] = dict(stacked)
         self.problem, self.members = problem, len(seeds)
         self.module = modules[0]
-        self._eta = batched(self.module) or torch.vmap(self._forward, randomness="different")
+        self._output = batched(self.module) or torch.vmap(self._forward, randomness="different")
         self._log_prior = torch.vmap(problem.smooth_log_prior)
 
-    def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
-        return functional_call(self.module, (dict(parameters), dict(buffers)), (x,))
+    def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], *inputs: Tensor) -> Tensor:
+        return functional_call(self.module, (dict(parameters), dict(buffers)), inputs)
 
     def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
         """The same for each member, on its own rows: (members,)."""
-        eta = self._eta(self.parameters, self.buffers, batch.x)
-        loss = self._sums(eta, batch) * -per_target
+        output = self._output(self.parameters, self.buffers, *self.problem.objective.inputs(batch))
+        loss = self._sums(output, batch) * -per_target
         if self.problem.has_prior:
             loss = loss - self._log_prior(self.parameters) * per_prior
         return loss
@@ -77,16 +77,17 @@ class Stacked:
         self.module.eval()
         total = torch.zeros(self.members, dtype=torch.float64)
         for batch in data.blocks():
-            eta = self._eta(self.parameters, self.buffers, batch.x.expand(self.members, *batch.x.shape))
-            total += self._sums(eta, batch).double().cpu()
+            inputs = [part.expand(self.members, *part.shape) for part in self.problem.objective.inputs(batch)]
+            output = self._output(self.parameters, self.buffers, *inputs)
+            total += self._sums(output, batch).double().cpu()
         self.module.train()
         return -total / data.total_weight()
 
-    def _sums(self, eta: Tensor, batch: Batch) -> Tensor:
-        """Σ w log p(y | η) of each member: likelihoods take leading axes as they come."""
-        each = self.problem.likelihood.log_prob(eta, batch.y)
-        each = each if batch.weight is None else each * batch.weight
-        return each.flatten(1).sum(1)
+    def _sums(self, output: Tensor, batch: Batch) -> Tensor:
+        """Σ w log p of each member: objectives take leading axes as they come."""
+        log_prob = self.problem.objective.log_prob(output, batch)
+        log_prob = log_prob if batch.weight is None else log_prob * batch.weight
+        return log_prob.flatten(1).sum(1)
 
 
 Program = Single | Stacked

@@ -24,6 +24,8 @@ from ...core.validation import as_weights, device_of
 from ...data.rows import Inputs, Ragged, Rows
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
+from ...inference.objective import Conditional
+from ...inference.problem import infer
 from ...likelihoods import Likelihood, Target
 from ...networks import as_network
 from ...priors import Prior
@@ -84,7 +86,7 @@ class Supervised(Estimator):
         offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
         problem = Problem(
             build=lambda seed: self.plan_.predictor(network, offset, unit, seed),
-            likelihood=likelihood,
+            objective=Conditional(likelihood),
             prior=prior,
             data=data,
             seed=distributed.agreed(seed_of(self.random_state)),
@@ -100,7 +102,7 @@ class Supervised(Estimator):
         )
         _check_unit(unit, inference.dtype)
         with _in_range(inference):
-            posterior = inference.fit(problem)
+            posterior = infer(inference, problem)
         _check_parameters(posterior)
         self.posterior_ = posterior
         return self
@@ -330,6 +332,6 @@ def _check_unit(unit: Tensor | None, dtype: torch.dtype) -> None:
 
 def _placed(data: Dataset, dtype: torch.dtype, device: torch.device) -> Dataset:
     """On the device of the fit; y and weights, which are small, in its dtype."""
-    weight = None if data.weight is None else data.weight.to(device, dtype)
+    y, weight = (None if part is None else part.to(device, dtype) for part in (data.y, data.weight))
     x = data.x.to(device, dtype) if isinstance(data.x, Rows) else data.x.to(device)  # graphs keep what is made of them
-    return Dataset(x, data.y.to(device, dtype), weight, dtype, data.positions)
+    return Dataset(x, y, weight, dtype, data.positions)

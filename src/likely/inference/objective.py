@@ -1,0 +1,196 @@
+"""What a problem answers to an inference: the log-probability of each row, and what else some problems can tell.
+
+    log p(data | θ) = Σᵢ wᵢ log pᵢ,      log pᵢ = log p(yᵢ | η(xᵢ; θ))   or   log p(xᵢ; θ)   or a lower bound on it
+
+A module maps a batch to numbers; the objective maps those numbers to log-probabilities. So an inference never asks
+which model it fits: it asks for rows, and names in `needs` whatever else it cannot do without.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from torch import Tensor
+
+from ..core.errors import SpecError
+from ..core.spec import registered
+from ..likelihoods.curvature import curvature
+from .dataset import Batch
+
+if TYPE_CHECKING:
+    from ..likelihoods import Likelihood
+    from .problem import Inference
+
+__all__ = ["Conditional", "Game", "Objective", "OnEta", "RowDensity", "refuse"]
+
+QUESTIONS = {
+    "rows": "the log-probability of each row",
+    "exact": "the exact log-probability of each row",
+    "eta": "η = network(x), the numbers that describe a target",
+    "likelihood": "a likelihood of targets",
+    "expectations": "expectations of hidden variables",
+    "tokens": "the counts of words in documents",
+    "players": "a loss for each of several players",
+}
+"""What an inference may need, in words."""
+
+
+class Objective:
+    """log-probabilities of rows, from what a module gives for a batch."""
+
+    offers: frozenset[str] = frozenset({"rows"})
+    """The questions it answers: names in `QUESTIONS`."""
+    random: bool = False
+    """Whether the module draws random numbers, so that a value is an estimate."""
+    name: str = "this model"
+    """What to call the model in a message."""
+
+    def inputs(self, batch: Batch) -> tuple[Any, ...]:
+        """What the module is called with."""
+        return (batch.x,) if batch.condition is None else (batch.x, batch.condition)
+
+    def log_prob(self, output: Tensor, batch: Batch) -> Tensor:
+        """log p of every row (and position) from the module's output, whose leading axes are members: (…, n)."""
+        raise NotImplementedError
+
+    def log_likelihood(self, output: Tensor, batch: Batch) -> Tensor:
+        """Σ w log p over a batch."""
+        log_prob = self.log_prob(output, batch)
+        return (log_prob if batch.weight is None else log_prob * batch.weight).sum()
+
+
+class OnEta(Objective):
+    """An objective of η: it also tells derivatives with respect to η, for methods of second order."""
+
+    offers = frozenset({"rows", "exact", "eta"})
+    least_squares: bool = False
+    """Whether linear problems have a closed form."""
+
+    def target_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        """log p(y | η), of shape (…)."""
+        raise NotImplementedError
+
+    def log_prob(self, output: Tensor, batch: Batch) -> Tensor:
+        return self.target_log_prob(output, batch.y)
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """log p (n,) and its gradient in η (n, size), of n targets."""
+        with torch.enable_grad():
+            point = eta.detach().requires_grad_()
+            log_prob = self.target_log_prob(point, y)
+            (score,) = torch.autograd.grad(log_prob.sum(), point)
+        return log_prob.detach(), score
+
+    def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The same for methods that follow curvature, where a likelihood with a kink may be rounded off."""
+        return self.value_and_grad(eta, y)
+
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same, with a positive semidefinite −Hessian (n, size, size)."""
+        return curvature(self.target_log_prob, eta, y)
+
+
+class Conditional(OnEta):
+    """p(y | η(x; θ)) by a likelihood: what classifiers and regressors are fitted by.
+
+    >>> from likely.likelihoods import Normal
+    >>> objective = Conditional(Normal(1.0))
+    >>> eta, y = torch.tensor([[0.0], [1.0]]), torch.tensor([0.0, 1.0])
+    >>> objective.log_prob(eta, Batch(torch.zeros(2, 1), y, None))
+    tensor([-0.9189, -0.9189])
+    """
+
+    offers = frozenset({"rows", "exact", "eta", "likelihood"})
+
+    def __init__(self, likelihood: Likelihood) -> None:
+        self.likelihood, self.name = likelihood, f"a model with {likelihood!r}"
+        self.least_squares = likelihood.least_squares
+
+    def __repr__(self) -> str:
+        return repr(self.likelihood)
+
+    def target_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        return self.likelihood.log_prob(eta, y)
+
+    def log_likelihood(self, output: Tensor, batch: Batch) -> Tensor:
+        if batch.weight is None:
+            return self.likelihood.log_likelihood(output, batch.y)
+        return super().log_likelihood(output, batch)
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return self.likelihood.value_and_grad(eta, y)
+
+    def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return self.likelihood.smooth_value_and_grad(eta, y)
+
+    def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.likelihood.derivatives(eta, y)
+
+
+class RowDensity(Objective):
+    """p(x; θ) or p(x | condition; θ): the module gives log p of each row itself, exactly or as a lower bound.
+
+    `random` says that the module draws random numbers: then a bound is met by an unbiased draw of it.
+
+    >>> sorted(RowDensity("Flow").offers), sorted(RowDensity("VAE", "bound", random=True).offers)
+    (['exact', 'rows'], ['rows'])
+    >>> RowDensity("VAE", "bound").log_prob(torch.tensor([-1.0, -2.0]), None)
+    tensor([-1., -2.])
+    """
+
+    def __init__(
+        self, name: str, kind: Literal["exact", "bound"] = "exact", *, random: bool = False, expectations: bool = False
+    ) -> None:
+        self.name, self.kind, self.random = name, kind, random
+        exact = {"exact"} if kind == "exact" and not random else set()
+        self.offers = frozenset({"rows"} | exact | ({"expectations"} if expectations else set()))
+
+    def __repr__(self) -> str:
+        return f"{self.name}, {self.kind}"
+
+    def log_prob(self, output: Tensor, batch: Batch) -> Tensor:
+        return output
+
+
+class Game(Objective):
+    """Several players, each with a loss of its own that depends on the parameters of all of them.
+
+    The module gives a batch's losses as one tensor (players,); `player_of` says whose a parameter is, by its name.
+
+    >>> game = Game("GAN", ("generator", "critic"))
+    >>> game.player_of("critic.0.weight")
+    'critic'
+    """
+
+    offers: frozenset[str] = frozenset({"players"})
+
+    def __init__(self, name: str, players: tuple[str, ...], *, random: bool = True) -> None:
+        self.name, self.players, self.random = name, players, random
+
+    def player_of(self, parameter: str) -> str:
+        """The player whose parameter this is: its name comes first."""
+        player = parameter.partition(".")[0]
+        if player not in self.players:
+            raise SpecError(f"{self.name} has a parameter {parameter!r} of none of its players {self.players}.")
+        return player
+
+
+def refuse(inference: Inference, objective: Objective) -> None:
+    """Raise one sentence that says why an inference cannot fit, and which ones can.
+
+    >>> from likely.inference import HMC
+    >>> refuse(HMC(), RowDensity("VAE", "bound", random=True))
+    Traceback (most recent call last):
+    ...
+    likely.core.errors.SpecError: HMC needs the exact log-probability of each row; VAE gives a bound: use ...
+    """
+    missing = [need for need in QUESTIONS if need in inference.needs - objective.offers]
+    if not missing:
+        return
+    reason = "gives a bound" if missing[0] == "exact" and "rows" in objective.offers else "has none"
+    inferences: dict[str, type[Any]] = registered("inference")
+    able = [name for name, cls in inferences.items() if cls.example().needs <= objective.offers]
+    raise SpecError(
+        f"{type(inference).__name__} needs {QUESTIONS[missing[0]]}; {objective.name} {reason}: use {', '.join(able)}."
+    )
