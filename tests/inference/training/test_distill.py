@@ -106,7 +106,7 @@ def test_one_logit_is_taught_as_two_are(T, rng, problem_of):
     found = []
     for likelihood, own in eta.items():
         problem = taught(problem_of, Classifier(likelihood), X, y, teacher=teacher, temperature=T)
-        found.append(problem.likelihood.log_prob(own.double(), problem.data.y))
+        found.append(problem.objective.target_log_prob(own.double(), problem.data.y))
     torch.testing.assert_close(*found)
 
 
@@ -120,7 +120,7 @@ def test_numbers_are_taught_by_the_mean_in_units_of_the_noise(rng, problem_of, X
     s = np.sqrt(np.average((numbers - m) ** 2, weights=weight))
     nll = 0.5 * ((numbers - mu[:, 0].numpy()) / 0.5) ** 2 + np.log(0.5 * np.sqrt(2 * np.pi))
     expected = 0.7 * nll + 0.3 * 0.5 * ((m - mu[:, 0].numpy()) / s) ** 2
-    np.testing.assert_allclose(-problem.likelihood.log_prob(mu, problem.data.y), expected, rtol=1e-10)
+    np.testing.assert_allclose(-problem.objective.target_log_prob(mu, problem.data.y), expected, rtol=1e-10)
 
 
 def test_a_teacher_that_repeats_its_targets_does_not_drown_them(problem_of, X, numbers):
