@@ -272,7 +272,7 @@ def _fingerprint(problem: Problem, spec: _MarkovChain) -> dict[str, Any]:
         return {}
     return {
         "inference": repr(spec.replace(checkpoint=None)),
-        "objective": repr(problem.objective),
+        "likelihood": repr(problem.objective),
         "network": " ".join(repr(problem.module()).split()),
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),

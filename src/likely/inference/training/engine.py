@@ -316,7 +316,7 @@ def _fingerprint(problem: Problem, spec: MAP, members: int) -> dict[str, Any]:
     return {
         "inference": repr(spec.replace(checkpoint=None, callbacks=(), augment=None)),
         "members": members,
-        "objective": repr(problem.objective),
+        "likelihood": repr(problem.objective),
         "network": " ".join(repr(problem.module()).split()),
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),
