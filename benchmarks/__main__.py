@@ -8,7 +8,8 @@ import json
 import os
 import pkgutil
 import platform
-from importlib.metadata import version
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -29,23 +30,30 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="instead of each benchmark's own number")
     options = parser.parse_args()
     for name in options.names or sorted(module.name for module in pkgutil.iter_modules([str(HERE)])):
-        run = None if name == "__main__" else getattr(importlib.import_module(f".{name}", __package__), "run", None)
-        if run is None:
+        if name == "__main__":
             continue
         try:
-            found = run(options.repeats) if options.repeats else run()
+            run = getattr(importlib.import_module(f".{name}", __package__), "run", None)
+            if run is None:
+                continue
+            results = run(options.repeats) if options.repeats else run()
         except FileNotFoundError as missing:  # real data that may not be shipped
             print(f"\n{name} is left out: there is no file {Path(missing.filename).name}.", flush=True)
             continue
-        print(f"\n{table(found)}", flush=True)
-        write(name, found)
+        except ModuleNotFoundError as missing:  # a peer of this benchmark
+            if missing.name is None or missing.name.startswith(("likely", f"{__package__}.")):
+                raise
+            print(f"\n{name} is left out: {missing.name} is not installed.", flush=True)
+            continue
+        print(f"\n{table(results)}", flush=True)
+        write(name, results)
 
 
-def write(name: str, found: list[Result]) -> None:
+def write(name: str, results: list[Result]) -> None:
     """Put the lines of one benchmark into results.json, to compute with, and results.md, to read."""
     data = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {"results": {}}
-    data["machine"] = machine()
-    data["results"][name] = [result.to_json() for result in found]
+    data["machine"] = machine(data.get("machine", {}))
+    data["results"][name] = [result.to_json() for result in results]
     data["results"] = dict(sorted(data["results"].items()))
     RESULTS.write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     lines = [Result.from_json(line) for lines in data["results"].values() for line in lines]
@@ -61,17 +69,25 @@ def write(name: str, found: list[Result]) -> None:
     RESULTS.with_suffix(".md").write_text(text, encoding="utf-8")
 
 
-def machine() -> dict[str, Any]:
-    """What the numbers depend on."""
+def machine(before: Mapping[str, Any]) -> dict[str, Any]:
+    """What the numbers depend on. A peer that is not installed here keeps the version that its lines were made with."""
     import torch
 
-    packages = {name: version(name) for name in PACKAGES}
+    versions = {name: installed(name) or before.get(name) for name in PACKAGES}
     return {
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "Python": platform.python_version(),
-        **packages,
+        **{name: number for name, number in versions.items() if number is not None},
     }
+
+
+def installed(package: str) -> str | None:
+    """Its version, or None."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 if __name__ == "__main__":

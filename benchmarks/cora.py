@@ -61,7 +61,8 @@ def gcn(data: Cora, seed: int, *, validated: bool = True) -> Any:
     """Weight decay λ on a mean over 140 labels is a normal prior with variance 1 / 140λ."""
     decay = priors.PerLayer({"blocks.0.*": priors.Normal((len(data.train) * 5e-4) ** -0.5)})
     inference = MAP(Adam(0.01), epochs=EPOCHS, validation=(data.graph, data.held) if validated else None)
-    model = Classifier(network=GCN((16,), dropout=0.5), prior=decay, inference=inference, random_state=seed)
+    network = GCN((16,), dropout=0.5)
+    model = Classifier(network=network, prior=decay, inference=inference, random_state=seed, missing_label=-1)
     return model.fit(data.graph, data.known)
 
 
@@ -69,7 +70,7 @@ def gat(data: Cora, seed: int) -> Any:
     """Attention, with weight decay on all weights."""
     decay = priors.Normal((len(data.train) * 5e-4) ** -0.5)
     inference = MAP(Adam(0.005), epochs=1000, patience=100, validation=(data.graph, data.held))
-    model = Classifier(network=GAT(), prior=decay, inference=inference, random_state=seed)
+    model = Classifier(network=GAT(), prior=decay, inference=inference, random_state=seed, missing_label=-1)
     return model.fit(data.graph, data.known)
 
 

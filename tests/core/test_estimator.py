@@ -121,7 +121,7 @@ SUPERVISED = {
     "three": (Classifier(network=MLP((4,)), inference=MAP(epochs=2)), np.arange(40) % 3),
     "odd labels": (Classifier(), np.array([True, False] * 20)),
     "objects": (Classifier(), np.array(["a", "b"] * 20, dtype=object)),
-    "floats": (Classifier(missing_label=None), np.array([0.0, 2.0] * 20)),
+    "floats": (Classifier(), np.array([0.0, 2.0] * 20)),
 }  # fmt: skip
 
 

@@ -6,10 +6,13 @@ import sys
 import numpy as np
 import pytest
 from rich.console import Console
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
 
-from likely.core.errors import DataError
+from likely import Classifier
+from likely.core.errors import DataError, LikelyWarning
 from likely.evaluate import compare, rmse
+from likely.priors import Normal
 
 
 @pytest.fixture
@@ -69,6 +72,24 @@ def test_a_row_that_a_model_calls_impossible_puts_it_last(known, draws):
     assert board.best == "wide"
     assert board["sure"].score == -np.inf
     assert "-inf" in str(board)
+
+
+def test_a_class_absent_from_training_does_not_stop_a_comparison():
+    """All models score −∞ there; the one that scores the other rows better leads."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 1))
+    y = (X[:, 0] > 0).astype(int)
+    y[7] = 2
+    folds = [
+        (np.arange(20, 60), np.arange(20)),
+        (np.r_[:20, 40:60], np.arange(20, 40)),
+        (np.arange(40), np.arange(40, 60)),
+    ]
+    with pytest.warns(LikelyWarning, match="y has the class 2"):
+        board = compare({"coin": DummyClassifier(strategy="prior"), "line": Classifier(prior=Normal())}, X, y, cv=folds)
+    assert board.best == "line"
+    assert board["line"].score == board["coin"].score == -np.inf
+    assert board["coin"].difference < 0  # over the rows that both can score
 
 
 def test_when_nothing_works(draws):

@@ -83,17 +83,20 @@ def test_perplexity_is_the_exponential_of_the_cross_entropy():
 
 def test_missing_tokens_do_not_count():
     chance = np.array([[0.5, 0.5], [0.9, 0.1], [0.25, 0.75]])
-    assert evaluate.perplexity([0, -1, 1], chance) == pytest.approx(evaluate.perplexity([0, 1], chance[[0, 2]]))
+    assert evaluate.perplexity([0, -1, 1], chance, missing_label=-1) == pytest.approx(
+        evaluate.perplexity([0, 1], chance[[0, 2]])
+    )
     assert evaluate.perplexity([0, 1], [[0.0, 1.0], [0.5, 0.5]]) == np.inf
 
 
 @pytest.mark.parametrize(
     ("actual", "options", "message"),
     [
-        ([0, 3], {}, "actual must hold a column from 0 to 2, or −1"),
+        ([0, 3], {}, "actual must hold a column from 0 to 2 everywhere; .* missing_label= to leave one out"),
+        ([0, -1], {}, "actual must hold a column from 0 to 2"),
         (["a", "z"], {"labels": ["a", "b", "c"]}, "actual must hold one of the 3 labels"),
         ([0, 1, 2], {}, r"one axis more; found \(2, 3\) for \(3,\)"),
-        ([-1, -1], {}, "actual has no target at all"),
+        ([-1, -1], {"missing_label": -1}, "actual has no target at all"),
     ],
 )
 def test_perplexity_names_bad_targets(actual, options, message):

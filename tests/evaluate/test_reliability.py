@@ -62,7 +62,10 @@ def test_a_missing_label_does_not_count(honest):
     X, y = honest
     X, y = X[:100], y[:100].copy()
     y[:40] = -1
-    assert calibration(Chances(), X, y).count.sum() == 60
+    model = Chances()
+    model.missing_label = -1
+    assert calibration(model, X, y).count.sum() == 60
+    assert calibration(Chances(), X, y).count.sum() == 100  # unasked, no label is left out
 
 
 def test_pit_of_the_truth_is_uniform(known, draws):

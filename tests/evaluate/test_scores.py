@@ -10,7 +10,7 @@ from sklearn.preprocessing import FunctionTransformer
 from torch.distributions import Normal
 
 from likely import Classifier, Regressor
-from likely.core.errors import DataError
+from likely.core.errors import DataError, LikelyWarning
 from likely.evaluate import crps, log_score, log_scores
 
 
@@ -62,6 +62,23 @@ def test_missing_targets_do_not_count(known, draws):
     assert crps(known(), X, y) == pytest.approx(crps(known(), X[seen], y[seen]))
     with pytest.raises(DataError, match="every one is missing"):
         log_score(known(), X, np.full(60, np.nan))
+
+
+def test_a_class_that_was_never_seen_scores_minus_infinity():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 3, 2))
+    y = rng.integers(0, 2, (40, 3))
+    model = Classifier().fit(X, y)
+    new = y.copy()
+    new[5, 1] = 7
+    with pytest.warns(LikelyWarning, match="y has the class 7, .* never saw in training: .* 1 targets score −∞"):
+        scores = log_scores(model, X, new)
+    assert scores[5] == -np.inf
+    kept = np.arange(40) != 5
+    np.testing.assert_allclose(scores[kept], model.log_prob(X, y)[kept])
+    # text is not a number: a mistake, not a new class
+    with pytest.raises(DataError, match="y has the class '0' at row 0, which was not seen"):
+        log_scores(model, X, y.astype(str))
 
 
 def test_crps_of_a_normal_equals_its_integral(known):

@@ -3,8 +3,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from likely.core.errors import DataError, TrainingError
+from likely import Classifier
+from likely.core.errors import DataError, LikelyWarning, TrainingError
 from likely.evaluate import accuracy, cross_validate, rmse
 
 
@@ -21,7 +24,8 @@ def test_every_row_is_scored_by_a_model_that_did_not_see_it(labelled):
     chance = cross_val_predict(GaussianNB(), X, y, cv=folds, method="predict_proba")
     expected = np.log(chance[np.arange(120), y])
     result = cross_validate(GaussianNB(), X, y, random_state=0, metrics={"accuracy": accuracy})
-    np.testing.assert_allclose(np.sort(result.rows), np.sort(expected))
+    np.testing.assert_allclose(result.rows, expected)
+    np.testing.assert_array_equal(result.index, np.arange(120))
     assert result.score == pytest.approx(expected.mean())
     assert result.standard_error == pytest.approx(expected.std(ddof=1) / np.sqrt(120))
     assert result.metrics["accuracy"] == accuracy(y, chance.argmax(1))
@@ -40,6 +44,25 @@ def test_splitters_and_lists_of_rows_are_folds(labelled):
     by_splitter = cross_validate(GaussianNB(), X, y, cv=splitter)
     assert len(by_splitter.rows) == 90
     assert cross_validate(GaussianNB(), X, y, cv=list(splitter.split(X))).score == by_splitter.score
+    np.testing.assert_array_equal(by_splitter.index, np.sort(np.concatenate([test for _, test in splitter.split(X)])))
+    first = np.arange(120) < 60
+    by_mask = cross_validate(GaussianNB(), X, y, cv=[(first, ~first)])
+    np.testing.assert_array_equal(by_mask.index, np.arange(60, 120))
+
+
+@pytest.mark.parametrize("model", [Classifier(), GaussianNB(), make_pipeline(StandardScaler(), Classifier())], ids=str)
+def test_a_class_absent_from_training_has_probability_zero(model, labelled):
+    X, y = labelled
+    y = y.astype("<U4")
+    y[[3, 70]] = "rare"
+    half = np.arange(120) % 2 == 0
+    folds = [(np.flatnonzero(half), np.flatnonzero(~half)), (np.flatnonzero(~half), np.flatnonzero(half))]
+    y[70] = "0"  # row 3 is the only one of its class: no model of the other fold saw it
+    with pytest.warns(LikelyWarning, match="y has the class 'rare', which the model never saw in training"):
+        result = cross_validate(model, X, y, cv=folds)
+    assert np.flatnonzero(result.rows == -np.inf).tolist() == [3]
+    assert np.isfinite(np.delete(result.rows, 3)).all()
+    assert result.score == -np.inf
 
 
 def test_missing_targets_do_not_count(known, draws):

@@ -243,7 +243,7 @@ def test_classes_that_were_not_seen():
 
 
 def test_missing_label():
-    with pytest.raises(SpecError, match="missing_label='a' must be a whole number, such as −1, or None"):
+    with pytest.raises(SpecError, match="missing_label='a' must be an integer, such as −1, or None"):
         Classifier(missing_label="a").fit(X, LABELS)
 
 

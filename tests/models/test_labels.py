@@ -11,6 +11,7 @@ from likely.models.labels import (
     as_column,
     as_entries,
     encode_labels,
+    missing_among,
     read_labels,
     restore_classes,
     shown,
@@ -63,19 +64,19 @@ def test_missing_labels_are_seen_in_every_kind_of_column(labels, missing):
 
 
 @pytest.mark.parametrize(
-    ("labels", "classes", "missing"),
+    ("labels", "missing"),
     [
-        ([0, 1, -1], None, [False, False, True]),
-        ([-1, 1, -1], None, [False, False, False]),  # two classes
-        ([-1, 0, 0], None, [False, False, False]),
-        ([-1, -2, 0], None, [False, False, False]),  # others are not whole numbers from 0
-        ([-1, 1, 1], np.array([0, 1]), [True, False, False]),  # after fit, the classes decide
-        ([-1, 1, 1], np.array([-1, 1]), [False, False, False]),
+        (np.array([0, 1, -1]), [False, False, True]),
+        (np.array([-1, 1, -1]), [True, False, True]),
+        (np.array([-1.0, np.nan, 2.0]), [True, True, False]),
+        (np.array([-1, None, 2], dtype=object), [True, True, False]),
+        (np.array(["-1", "a", "b"]), [False, False, False]),  # "-1" is not −1
     ],
 )
-def test_the_missing_label_counts_where_it_cannot_be_a_class(labels, classes, missing):
-    assert read(np.array(labels), missing_label=-1, classes=classes)[1].tolist() == missing
-    assert not read(np.array(labels), missing_label=None, classes=classes)[1].any()
+def test_a_label_is_missing_only_if_it_was_named(labels, missing):
+    assert read(labels, missing_label=-1)[1].tolist() == missing == missing_among(labels, -1).tolist()
+    plain = [value is None or value != value for value in labels.tolist()]
+    assert read(labels)[1].tolist() == plain == missing_among(labels).tolist()
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,11 @@ def test_citations_tell_the_subject_of_a_paper(shared_data):
     for own in (edges, []):
         graph = Graph(x, own).undirected()
         model = Classifier(
-            network=GCN((16,), dropout=0.5), prior=decay, inference=MAP(Adam(0.01), epochs=150), random_state=0
+            network=GCN((16,), dropout=0.5),
+            prior=decay,
+            inference=MAP(Adam(0.01), epochs=150),
+            random_state=0,
+            missing_label=-1,
         )
         scores.append((model.fit(graph, known).predict(graph)[test] == y[test]).mean())
     assert scores[0] > 0.79

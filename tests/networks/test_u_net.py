@@ -44,7 +44,7 @@ def test_a_level_is_its_equation(upsample, skip):
     x = torch.randn(2, 2, 6, 6)
     e = level.encode(x)
     below, places = max_with_places(e)
-    back = level.up(level.inner(below), places)
+    back = level.up(level.inner(below), places, e.shape[2:])
     assert back.shape == e.shape
     torch.testing.assert_close(level(x), level.decode(torch.cat([e, back], 1) if skip == "concatenate" else e + back))
 
@@ -53,7 +53,7 @@ def test_a_level_is_its_equation(upsample, skip):
 def test_channels_are_mixed_before_the_image_grows_which_is_the_same(upsample):
     up = Raise(upsample, 5, 3)
     x = torch.randn(2, 5, 4, 4)
-    torch.testing.assert_close(up(x, torch.empty(0)), up.mix(up.up(x)), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(up(x, torch.empty(0), (8, 8)), up.mix(up.up(x)), atol=1e-6, rtol=1e-5)
 
 
 @pytest.mark.parametrize("upsample", UPSAMPLES)

@@ -57,6 +57,32 @@ def test_zeros_stay_zeros_and_missing_gradients_are_passed_over(stacked):
     assert clip_norm_([None], 1.0, stacked) == 0
 
 
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("scale", [1e18, 1e30, 3e37])
+def test_gradients_whose_squares_overflow_keep_their_direction(scale, stacked):
+    unit = [part.float() for part in gradients()]
+    huge = [scale * part for part in unit]
+    norms, expected = clip_norm_(huge, 1.0, stacked), clip_norm_(unit, 1.0, stacked)
+    torch.testing.assert_close(norms / scale, expected, rtol=1e-5, atol=0)
+    for own, plain in zip(huge, unit, strict=True):
+        torch.testing.assert_close(own, plain, rtol=1e-5, atol=1e-7)
+
+
+def test_a_member_whose_squares_overflow_does_not_move_the_others():
+    members = torch.tensor([[3e30, 4e30], [0.3, 0.4], [0.0, 0.0], [30.0, 40.0]])
+    norms = clip_norm_([members], 1.0, stacked=True)
+    torch.testing.assert_close(norms, torch.tensor([5e30, 0.5, 0.0, 50.0]))
+    torch.testing.assert_close(members, torch.tensor([[0.6, 0.8], [0.3, 0.4], [0.0, 0.0], [0.6, 0.8]]))
+
+
+def test_an_infinite_gradient_is_not_made_to_look_finite():
+    """It has no direction: whoever steps on it must see that."""
+    gradient = torch.tensor([1.0, float("inf")])
+    norm = clip_norm_([gradient], 1.0)
+    assert not norm.isfinite()
+    assert not gradient.isfinite().any()
+
+
 def test_the_bound_is_positive():
     with pytest.raises(SpecError, match="max_norm must be positive; found 0"):
         clip_norm_([torch.ones(2)], 0)

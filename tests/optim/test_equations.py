@@ -18,8 +18,8 @@ def gradient(theta: np.ndarray) -> np.ndarray:
     return CURVATURE @ (theta - CENTRE)
 
 
-def torch_path(spec: Optimizer) -> np.ndarray:
-    """The parameters after each step, held in two tensors as layers would."""
+def torch_path(spec: Optimizer, rates: np.ndarray | None = None) -> np.ndarray:
+    """The parameters after each step, held in two tensors as layers would; under `rates` that change, if given."""
     parts = [torch.tensor(START[:2], requires_grad=True), torch.tensor(START[2:], requires_grad=True)]
     optimizer = spec.build(parts)
     curvature, centre = torch.tensor(CURVATURE), torch.tensor(CENTRE)
@@ -32,34 +32,42 @@ def torch_path(spec: Optimizer) -> np.ndarray:
         return loss
 
     path = []
-    for _ in range(STEPS):
+    for step in range(STEPS):
         closure()
+        if rates is not None:
+            for group in optimizer.param_groups:
+                group["lr"] = float(rates[step])
         optimizer.step(closure if spec.needs_closure else None)
         path.append(torch.cat(parts).detach().numpy().copy())
     return np.array(path)
 
 
+def every_step(lr):
+    """One rate a step, of a constant or of as many as there are steps."""
+    return np.broadcast_to(lr, STEPS)
+
+
 def sgd(lr, momentum=0.0, weight_decay=0.0, nesterov=False):
     theta, velocity = START.copy(), np.zeros(3)
-    for _ in range(STEPS):
+    for rate in every_step(lr):
         g = gradient(theta) + weight_decay * theta
         velocity = momentum * velocity + g
-        theta = theta - lr * (g + momentum * velocity if nesterov else velocity)
+        theta = theta - rate * (g + momentum * velocity if nesterov else velocity)
         yield theta
 
 
 def heavy_ball(lr, momentum):
     before, theta = START.copy(), START.copy()
-    for _ in range(STEPS):
-        before, theta = theta, theta - lr * gradient(theta) + momentum * (theta - before)
+    for rate in every_step(lr):
+        before, theta = theta, theta - rate * gradient(theta) + momentum * (theta - before)
         yield theta
 
 
 def nesterov(lr, momentum):
     """θ̃ = θ + β(θ − θ before), θ ← θ̃ − η∇(θ̃); yields the next θ̃, which is where parameters stand."""
     theta, ahead = START.copy(), START.copy()
-    for _ in range(STEPS):
-        before, theta = theta, ahead - lr * gradient(ahead)
+    for rate in every_step(lr):
+        before, theta = theta, ahead - rate * gradient(ahead)
         ahead = theta + momentum * (theta - before)
         yield ahead
 
@@ -111,6 +119,38 @@ PATHS = {
 @pytest.mark.parametrize("spec", PATHS, ids=str)
 def test_steps_are_those_of_the_equations(spec):
     np.testing.assert_allclose(torch_path(spec), list(PATHS[spec]()), rtol=0, atol=1e-6)
+
+
+RATES = 0.1 * np.array([0.1, 0.5, 1.0, 1.0, 0.7, 0.3, 0.0, 0.2, 2.0, 0.5, 0.1, 0.01])
+"""Warmed up, decayed, at rest and started anew."""
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        (SGD(0.1, momentum=0.8), sgd(RATES, 0.8)),
+        (HeavyBall(0.1, 0.7), heavy_ball(RATES, 0.7)),
+        (Nesterov(0.1, 0.7), nesterov(RATES, 0.7)),
+    ],
+    ids=["sgd", "heavy ball", "nesterov"],
+)
+def test_steps_are_those_of_the_equations_while_the_rate_changes(spec, path):
+    np.testing.assert_allclose(torch_path(spec, RATES), list(path), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("spec", [HeavyBall(0.1, 0.7), Nesterov(0.1, 0.7)], ids=str)
+def test_a_ball_is_taken_up_where_it_was_left(spec):
+    whole = torch.tensor(START, requires_grad=True)
+    halves = torch.tensor(START, requires_grad=True)
+    single, first = spec.build([whole]), spec.build([halves])
+    second = spec.build([halves])
+    for step in range(STEPS):
+        if step == STEPS // 2:
+            second.load_state_dict(first.state_dict())
+        for theta, optimizer in ((whole, single), (halves, first if step < STEPS // 2 else second)):
+            theta.grad = torch.tensor(gradient(theta.detach().numpy()))
+            optimizer.step()
+    assert torch.equal(whole, halves)
 
 
 @pytest.mark.parametrize("decay", [0.01, 0.5, 3.0])

@@ -113,8 +113,8 @@ def build_model(
     axes: dict[str, type[Spec]] = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
     chosen: dict[str, Any] = {name: axes[name].parse(text) for name, text in parts.items()}
     model: Any = Regressor(**chosen, random_state=random_state, verbose=verbose)
-    if task == "classify":  # in a table a missing label is an empty field, and −1 a label like others
-        model = Classifier(**chosen, random_state=random_state, verbose=verbose, missing_label=None)
+    if task == "classify":
+        model = Classifier(**chosen, random_state=random_state, verbose=verbose)
     table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen=unseen)  # type: ignore[arg-type]
     return TableModel(model, target, table)
 

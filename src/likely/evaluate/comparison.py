@@ -139,8 +139,14 @@ def compare(
             runs[name] = run(model, X, y, folds, score, metrics or {})
         except Exception as error:  # whatever a model throws, the others still count
             failures.append(Entry(name, error=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))
-    ranked = sorted(runs, key=lambda name: -runs[name].score)
+    ranked = sorted(runs, key=lambda name: _rank(runs[name]))
     return Leaderboard((*(_entry(name, runs[name], runs[ranked[0]]) for name in ranked), *failures))
+
+
+def _rank(own: CrossValidation) -> tuple[float, int, float]:
+    """Best first; of models that score −∞, the one that can score more rows, then the one that scores those better."""
+    possible = own.rows[np.isfinite(own.rows)]
+    return -own.score, -len(possible), -float(possible.mean()) if len(possible) else 0.0
 
 
 def _entry(name: str, own: CrossValidation, best: CrossValidation) -> Entry:

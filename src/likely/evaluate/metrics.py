@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn import metrics
 
 from ..core.errors import DataError
+from ..models.labels import missing_among
 from .protocol import as_array
 
 __all__ = [
@@ -140,11 +141,13 @@ def log_loss(actual: ArrayLike, probabilities: ArrayLike, labels: Sequence[Any] 
     return float(metrics.log_loss(actual, probabilities, labels=labels))
 
 
-def perplexity(actual: Any, probabilities: Any, labels: Sequence[Any] | None = None) -> float:
+def perplexity(
+    actual: Any, probabilities: Any, labels: Sequence[Any] | None = None, *, missing_label: int | None = None
+) -> float:
     """exp(−mean log p(y)): among how many equally likely outcomes a model as unsure would choose.
 
     `probabilities` is (…, V) for targets (…): rows, or rows of tokens. Targets are column numbers, or `labels` name
-    the columns. A target of −1 is missing and does not count.
+    the columns. A target that equals `missing_label` does not count.
 
     >>> round(perplexity([0, 1, 2], np.full((3, 50), 1 / 50)), 6)  # uniform over V has perplexity V
     50.0
@@ -154,24 +157,25 @@ def perplexity(actual: Any, probabilities: Any, labels: Sequence[Any] | None = N
         raise DataError(
             f"probabilities must have the shape of actual and one axis more; found {chance.shape} for {target.shape}."
         )
-    column = _columns(target, chance.shape[-1], labels)
-    chosen = np.take_along_axis(chance, np.maximum(column, 0)[..., None], -1)[..., 0][column >= 0]
-    if not len(chosen):
-        raise DataError("actual has no target at all: every one is missing (−1).")
+    known = ~missing_among(target, missing_label)
+    if not known.any():
+        raise DataError("actual has no target at all: every one is missing.")
+    column = _columns(target[known], chance.shape[-1], labels)
+    chosen = np.take_along_axis(chance[known], column[:, None], -1)[:, 0]
     with np.errstate(divide="ignore"):
         return float(np.exp(-np.log(chosen).mean()))
 
 
 def _columns(target: np.ndarray, width: int, labels: Sequence[Any] | None) -> np.ndarray:
-    """The column of each target, −1 where it is missing."""
+    """The column of each target."""
     if labels is not None:
         places = {label: place for place, label in enumerate(np.asarray(labels).tolist())}
-        target = np.array([places.get(value, width) for value in target.ravel().tolist()]).reshape(target.shape)
-    if target.dtype.kind not in "iub" or (target.size and not -1 <= target.min() <= target.max() < width):
-        known = (
-            f"one of the {width} labels" if labels is not None else f"a column from 0 to {width - 1}, or −1 (missing)"
+        target = np.array([places.get(value, width) for value in target.tolist()])
+    if target.dtype.kind not in "iub" or not 0 <= target.min() <= target.max() < width:
+        known = f"one of the {width} labels" if labels is not None else f"a column from 0 to {width - 1}"
+        raise DataError(
+            f"actual must hold {known} everywhere; use labels= to name the columns, missing_label= to leave one out."
         )
-        raise DataError(f"actual must hold {known} everywhere; use labels= to name the columns.")
     return target.astype(np.int64)
 
 

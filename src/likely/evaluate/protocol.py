@@ -14,6 +14,7 @@ from sklearn.utils import _safe_indexing
 from torch import Tensor
 
 from ..core.errors import DataError
+from ..models.labels import missing_among
 
 __all__ = ["as_array", "missing", "need", "opened", "take"]
 
@@ -46,13 +47,18 @@ def as_array(value: Any) -> np.ndarray:
 
 
 def missing(model: Any, y: np.ndarray) -> np.ndarray:
-    """Which targets are missing: NaN, or −1 where that is not a class."""
-    if y.dtype.kind == "f":
-        return np.isnan(y)
-    classes = getattr(model, "classes_", None)
-    if y.dtype.kind == "i" and classes is not None and -1 not in np.asarray(classes):
-        return y == -1
-    return np.zeros(y.shape, dtype=bool)
+    """Which targets are missing: NaN, None, or the `missing_label` that the model was told."""
+    return missing_among(y, _missing_label(model))
+
+
+def _missing_label(model: Any) -> int | None:
+    """That of the estimator inside pipelines, searches and models of tables."""
+    for inside in ("best_estimator_", "steps", "model_"):
+        if hasattr(model, inside):
+            inner = getattr(model, inside)
+            return _missing_label(inner[-1][1] if inside == "steps" else inner)
+    label: int | None = getattr(model, "missing_label", None)
+    return label
 
 
 def take(rows: Any, index: np.ndarray) -> Any:

@@ -5,14 +5,16 @@ log score = mean log p(y | x)            CRPS = mean E|Y − y| − ½ E|Y − Y
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 from torch.distributions import Categorical, Distribution, Normal
 
-from ..core.errors import DataError
+from ..core.errors import DataError, LikelyWarning
 from ..core.random import isolated, seed_of
+from ..models.labels import is_text, shown
 from .protocol import as_array, missing, need, opened
 
 __all__ = ["crps", "log_score", "log_scores"]
@@ -37,19 +39,41 @@ def log_score(model: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
 
 
 def log_scores(model: Any, X: Any, y: Any) -> np.ndarray:
-    """log p(y | x) of each row, (n,); NaN where the target is missing, −∞ for a class that was never seen.
+    """log p(y | x) of each row, (n,); NaN where the target is missing, −∞ (and a warning) for a class never seen.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = np.array([[0.0], [0.5], [1.0], [1.5]]), np.array([0, 1, 0, 1])
-    >>> log_scores(GaussianNB().fit(X, y), X, [0, 1, 2, 1])[2]
-    np.float64(-inf)
+    >>> log_scores(GaussianNB().fit(X, y), X, [0, 1, 0, 1]).shape
+    (4,)
     """
     model, X = opened(model, X)
     need(model, ("log_prob", "predict_proba"), "The log score")
     target = as_array(y)
-    gone = missing(model, target).reshape(len(target), -1).all(1)
-    each = model.log_prob(X, y) if hasattr(model, "log_prob") else _log_proba(model, X, target)
-    return np.where(gone, np.nan, np.asarray(each, dtype=np.float64))
+    gone = missing(model, target)
+    unseen = _unseen(model, target, gone)
+    if unseen.any():
+        warnings.warn(
+            f"y has the class {shown(np.unique(target[unseen]))}, which the model never saw in training: "
+            f"it has probability 0 there, and its {unseen.sum()} targets score −∞.",
+            LikelyWarning,
+            stacklevel=2,
+        )
+        y = target = np.where(unseen, np.asarray(model.classes_)[0], target)  # a stand-in that the model can score
+    scores = model.log_prob(X, y) if hasattr(model, "log_prob") else _log_proba(model, X, target)
+    scores = np.where(_by_row(unseen).any(1), -np.inf, np.asarray(scores, dtype=np.float64))
+    return np.where(_by_row(gone).all(1), np.nan, scores)
+
+
+def _by_row(marks: np.ndarray) -> np.ndarray:
+    return marks.reshape(len(marks), -1)
+
+
+def _unseen(model: Any, target: np.ndarray, gone: np.ndarray) -> np.ndarray:
+    """Labels of the kind of the model's classes that are none of them; other kinds are for the model to refuse."""
+    classes = getattr(model, "classes_", None)
+    if classes is None or is_text(np.asarray(classes)) != is_text(target[~gone]):
+        return np.zeros(target.shape, dtype=bool)
+    return ~np.isin(target, np.asarray(classes)) & ~gone
 
 
 def crps(model: Any, X: Any, y: Any, *, draws: int = 1000, random_state: Any = None) -> float:

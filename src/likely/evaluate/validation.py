@@ -29,13 +29,18 @@ RowScore = Callable[[Any, Any, Any], np.ndarray]
 
 @dataclass(frozen=True)
 class CrossValidation(Result):
-    """The mean score with its standard error over rows, seconds a fit, other metrics, and the score of each row."""
+    """The mean score with its standard error over rows, seconds a fit, other metrics, and the score of each row.
+
+    `rows` is in the order of the rows of X: `rows[i]` is the score of row `index[i]`, and `index` is 0, 1, …, n − 1
+    where the folds hold every row out once. A splitter may hold a row out several times, or never.
+    """
 
     score: float
     standard_error: float
     seconds: float
     metrics: dict[str, float]
     rows: np.ndarray
+    index: np.ndarray
 
     def __str__(self) -> str:
         return f"{plus_minus(self.score, self.standard_error)} over {len(self.rows)} rows, {self.seconds:.3g} s a fit"
@@ -75,7 +80,13 @@ def folds_of(cv: Any, X: Any, y: Any, *, classifier: bool, random_state: Any) ->
         kind = StratifiedKFold if stratified else KFold
         cv = kind(n_splits=int(cv), shuffle=True, random_state=random_state)
     pairs = cv.split(np.empty((len(y), 1)), as_array(y)) if hasattr(cv, "split") else cv
-    return [(np.asarray(train), np.asarray(test)) for train, test in pairs]
+    return [(_numbers(train, len(y)), _numbers(test, len(y))) for train, test in pairs]
+
+
+def _numbers(rows: Any, count: int) -> np.ndarray:
+    """Row numbers, also where a fold is given as a mask."""
+    index = np.asarray(rows)
+    return np.flatnonzero(index) if index.dtype == bool else np.arange(count)[index]
 
 
 def run(
@@ -100,10 +111,12 @@ def run(
         if metrics:
             actual.append(held_out[known])
             predicted.append(as_array(fitted.predict(X_test))[known])
-    each = np.concatenate(rows)
-    mean, error = mean_and_error(each)
+    held = np.concatenate([test for _, test in folds])
+    order = held.argsort(kind="stable")
+    by_row = np.concatenate(rows)[order]
+    mean, error = mean_and_error(by_row)
     values = {name: float(f(np.concatenate(actual), np.concatenate(predicted))) for name, f in metrics.items()}
-    return CrossValidation(mean, error, float(np.mean(seconds)), values, each)
+    return CrossValidation(mean, error, float(np.mean(seconds)), values, by_row, held[order])
 
 
 def mean_and_error(rows: np.ndarray) -> tuple[float, float]:

@@ -49,13 +49,33 @@ class _OfNetwork(Kernel):
     def recursion(self) -> Recursion:
         """The limit of infinite width; without a variance, the one that keeps signals alive through its activation."""
         depth, activation = dense_layers(self, self.network)
-        variance = gain(activation) ** 2 if self.weight_variance is None else self.weight_variance
-        return Recursion(depth, activation, variance, self.bias_variance)
+        has_biases = self.network.get_params(deep=False).get("bias", True)
+        return Recursion(depth, activation, self._weight_variance(), self.bias_variance if has_biases else 0.0)
 
+    def scale(self, name: str, parameter: Tensor) -> float:
+        """The variance of a parameter at the start: σw²/fan-in for weights, σb² for biases, 1 for others (as norms).
+
+        Both kernels speak of networks whose parameters are √scale · θ with θ ~ N(0, 1): only so the tangent kernel
+        has a limit, whatever the width.
+        """
+        if parameter.ndim >= 2:
+            return self._weight_variance() * len(parameter) / parameter.numel()
+        return self.bias_variance if name.rpartition(".")[2].startswith("bias") else 1.0
+
+    def _weight_variance(self) -> float:
+        if self.weight_variance is not None:
+            return self.weight_variance
+        own = self.network.get_params(deep=False).get("activation")
+        return gain(own) ** 2 if isinstance(own, str) else 1.0
+
+    @torch.no_grad()
     def module(self, x: Tensor, seed: int) -> nn.Module:
-        """A random network with one output, in float64."""
+        """A random network with one output, in float64: weights N(0, σw²/fan-in), biases N(0, σb²)."""
         with isolated(seed):
             made = self.network.build(tuple(x.shape[1:]), 1)
+            for name, parameter in made.named_parameters():
+                if parameter.ndim >= 2 or name.rpartition(".")[2].startswith("bias"):
+                    parameter.normal_().mul_(self.scale(name, parameter) ** 0.5)
         for layer in made.modules():
             if any(name in type(layer).__name__ for name in DEPENDENT):
                 raise DataError(
@@ -68,9 +88,9 @@ class _OfNetwork(Kernel):
 class NNGP(_OfNetwork):
     """NNGP(network, width="infinite"): the prior over functions that random networks are.
 
-    In the limit of infinite width it is exact, for plain dense networks (σw² = `weight_variance`, by default the one
-    that keeps the variance of signals; σb² = `bias_variance`). With width="finite" it is the average over `draws`
-    random networks of any kind.
+    Weights are N(0, σw²/fan-in) and biases N(0, σb²), with σw² = `weight_variance`, by default the one that keeps the
+    variance of signals, and σb² = `bias_variance`. In the limit of infinite width it is exact, for plain dense
+    networks. With width="finite" it is the average over `draws` random networks of any kind.
 
     >>> kernel = NNGP(MLP((512,), activation="relu"))
     >>> kernel.matrix([[1.0, 0.0], [0.0, 1.0]]).round(decimals=3)
@@ -87,8 +107,10 @@ class NNGP(_OfNetwork):
 class NTK(_OfNetwork):
     """NTK(network, width="infinite"): what gradient descent on the network does to its function.
 
-    In the limit of infinite width (plain dense networks) it is the same for every start and does not change in
-    training. With width="finite" it is that of the network built from `random_state`, of any kind, with one output.
+    Parameters are √variance · θ with standard normal θ: weights have σw²/fan-in (σw² = `weight_variance`, by default
+    the one that keeps the variance of signals), biases σb² (`bias_variance`). In the limit of infinite width (plain
+    dense networks) it is the same for every start and does not change in training. With width="finite" it is that of
+    a network of any kind with one output, drawn from `random_state`.
 
     >>> kernel = NTK(MLP((512,), activation="relu"))
     >>> kernel.matrix([[1.0, 0.0], [0.0, 1.0]]).round(decimals=3)
@@ -152,7 +174,7 @@ class _Tangent(KernelModule):
         ]  # in a list: its weights are no parameters of the kernel
 
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
-        return tangent_kernel(self._network[0].to(x.dtype), x, other)
+        return tangent_kernel(self._network[0].to(x.dtype), x, other, scale=self.kernel.scale)
 
     def spec(self) -> Kernel:
         return self.kernel

@@ -20,6 +20,8 @@ __all__ = [
     "as_column",
     "as_entries",
     "encode_labels",
+    "is_text",
+    "missing_among",
     "read_labels",
     "restore_classes",
     "shown",
@@ -31,37 +33,34 @@ MOST_BYTES = 2**16
 """Of one label in a file; a longer one is no name of a class."""
 
 
-def read_labels(
-    y: Any, owner: str, *, rows: int, missing_label: int | None = None, classes: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Labels as an array (n, …), and which of them are missing: NaN, None, or `missing_label`.
-
-    `missing_label` counts as missing unless it is one of the `classes` seen in `fit`. In `fit` itself it does so only
-    beside at least two other labels that are whole numbers from 0, so that {−1, 1} are two classes, as scikit-learn's
-    users expect.
-    """
+def read_labels(y: Any, owner: str, *, rows: int, missing_label: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Labels as an array (n, …), and which of them are missing: NaN, None, or `missing_label` if one is given."""
     if y is None:
         raise DataError(f"{owner} requires y to be passed, but the target y is None.")
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     labels = as_entries(y)
     if labels.ndim == 0 or len(labels) != rows:
-        found = f"{len(labels)} rows" if labels.ndim else "a single value"
-        raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+        size = f"{len(labels)} rows" if labels.ndim else "a single value"
+        raise DataError(f"y has {size}, but X has {rows} rows; inconsistent numbers of samples.")
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise DataError(f"y contains infinity at row {int(np.argwhere(np.isinf(labels))[0][0])}; labels are finite.")
-    missing = _missing(labels)
-    if labels.dtype.kind in "iuf" and missing_label is not None:
-        if classes is None:
-            others = np.unique(labels[~missing & (labels != missing_label)])
-            marks = len(others) >= 2 and others[0] >= 0 and bool((others == np.floor(others)).all())
-        else:
-            marks = not _text(classes) and missing_label not in classes
-        if marks:
-            missing |= labels == missing_label
+    missing = missing_among(labels, missing_label)
     if not missing.all():
         _check_kind(labels[~missing])
     return labels, missing
+
+
+def missing_among(labels: np.ndarray, missing_label: int | None = None) -> np.ndarray:
+    """Which labels are missing: NaN, None, and `missing_label` if one is given; no other label is ever left out.
+
+    >>> missing_among(np.array([-1, 0, 1])).any(), missing_among(np.array([-1, 0, 1]), missing_label=-1)
+    (np.False_, array([ True, False, False]))
+    """
+    missing = _missing(labels)
+    if missing_label is not None and labels.dtype.kind in "iufO":
+        missing |= np.asarray(labels == missing_label, dtype=bool)
+    return missing
 
 
 def as_entries(y: Any, dtype: Any = None) -> np.ndarray:
@@ -102,7 +101,7 @@ def encode_labels(labels: np.ndarray, missing: np.ndarray, classes: np.ndarray) 
     """The position of each label in `classes`, as floats; NaN where it is missing."""
     index = np.zeros(labels.shape, dtype=np.intp)
     present = labels[~missing]
-    if _text(present) == _text(classes):
+    if is_text(present) == is_text(classes):
         found = np.minimum(np.searchsorted(classes, present), len(classes) - 1)
         unknown = classes[found] != present
     else:  # "1" is not 1
@@ -188,7 +187,8 @@ def _is_missing(value: Any) -> bool:
         return type(value).__name__ == "NAType"
 
 
-def _text(labels: np.ndarray) -> bool:
+def is_text(labels: np.ndarray) -> bool:
+    """Whether labels are text and not numbers."""
     return labels.dtype.kind == "U" or (labels.dtype.kind == "O" and any(isinstance(v, str) for v in labels.flat[:1]))
 
 

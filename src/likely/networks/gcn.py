@@ -27,7 +27,7 @@ class GCN(_GraphNetwork):
     >>> from likely.data.graph import Graph
     >>> from likely.inference import MAP
     >>> path = Graph([[1.0], [0.0], [0.0], [-1.0]], [[0, 1, 2], [1, 2, 3]]).undirected()
-    >>> model = Classifier(network=GCN((8,)), inference=MAP("adam(0.05)", epochs=100), random_state=0)
+    >>> model = Classifier(network=GCN((8,)), inference=MAP("adam(0.05)", epochs=100), random_state=0, missing_label=-1)
     >>> model.fit(path, [0, -1, -1, 1]).predict(path)  # two labels are known
     array([0, 0, 1, 1])
     """

@@ -8,6 +8,7 @@ before: side by side (U-Net) or as a sum (hourglass).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, Self
 
 import torch
@@ -44,7 +45,7 @@ class Raise(nn.Module):
     """From a level to the one above: other channels, and twice the size, by one of the four up-samplings.
 
     >>> below, places = max_with_places(torch.randn(1, 4, 6, 6))
-    >>> Raise("unpool", 4, 4)(below, places).shape
+    >>> Raise("unpool", 4, 4)(below, places, (6, 6)).shape
     torch.Size([1, 4, 6, 6])
     """
 
@@ -64,9 +65,9 @@ class Raise(nn.Module):
             self.mix = Conv(in_channels, out_channels, 1, dims=dims)  # before, where there are fewer positions
             self.up = Unpool() if how == "unpool" else Upsample(how)
 
-    def forward(self, x: Tensor, places: Tensor) -> Tensor:
+    def forward(self, x: Tensor, places: Tensor, size: Sequence[int]) -> Tensor:
         mixed = self.mix(x)
-        return self.up(mixed, places) if isinstance(self.up, Unpool) else self.up(mixed)
+        return self.up(mixed, places, size) if isinstance(self.up, Unpool) else self.up(mixed)
 
 
 class Level(nn.Module):
@@ -88,7 +89,7 @@ class Level(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         seen = self.encode(x)
         below, places = max_with_places(seen)
-        back = self.up(self.inner(below), places)
+        back = self.up(self.inner(below), places, seen.shape[2:])
         return self.decode(torch.cat([seen, back], 1) if self.concatenate else seen + back)
 
 

@@ -1,8 +1,11 @@
 """Gradient steps on mini-batches, with and without momentum; η is `lr`, β is `momentum`, g the gradient at θ.
 
 SGD        v ← βv + g,   θ ← θ − ηv                        (with Nesterov's: θ ← θ − η(g + βv))
-HeavyBall  θₜ₊₁ = θₜ − ηg(θₜ) + β(θₜ − θₜ₋₁)
-Nesterov   θ̃ₜ₊₁ = θₜ + β(θₜ − θₜ₋₁),   θₜ₊₁ = θ̃ₜ₊₁ − ηg(θ̃ₜ₊₁)
+HeavyBall  θₜ₊₁ = θₜ − ηₜg(θₜ) + β(θₜ − θₜ₋₁)
+Nesterov   θ̃ₜ₊₁ = θₜ + β(θₜ − θₜ₋₁),   θₜ₊₁ = θ̃ₜ₊₁ − ηₜg(θ̃ₜ₊₁)
+
+At a constant rate `HeavyBall` is `SGD` with momentum. Under a schedule they differ: `SGD` multiplies all of v by the
+newest rate, the ball keeps the speed it has.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from torch import Tensor
 
 from ..core.spec import require
 from .base import Optimizer, build_fused, is_number, is_share
+from .momentum import Momentum
 
 __all__ = ["SGD", "HeavyBall", "Nesterov"]
 
@@ -50,7 +54,7 @@ class SGD(Optimizer):
 
 
 class HeavyBall(Optimizer):
-    """Polyak's momentum, θₜ₊₁ = θₜ − ηg(θₜ) + β(θₜ − θₜ₋₁): the step goes on as a rolling ball does.
+    """Polyak's momentum, θₜ₊₁ = θₜ − ηₜg(θₜ) + β(θₜ − θₜ₋₁): the step goes on as a rolling ball does.
 
     >>> HeavyBall(lr=0.1, momentum=0.5)
     HeavyBall(lr=0.1, momentum=0.5)
@@ -64,7 +68,7 @@ class HeavyBall(Optimizer):
         require(is_share(self.momentum), self, "momentum", "0 or more and below 1")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        return build_fused(torch.optim.SGD, parameters, lr=self.lr, momentum=self.momentum)
+        return Momentum(parameters, lr=self.lr, momentum=self.momentum)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return _with_momentum(super().reach(optimizer, parameter), self.momentum)
@@ -87,7 +91,7 @@ class Nesterov(Optimizer):
         require(is_share(self.momentum) and self.momentum > 0, self, "momentum", "above 0 and below 1")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        return build_fused(torch.optim.SGD, parameters, lr=self.lr, momentum=self.momentum, nesterov=True)
+        return Momentum(parameters, lr=self.lr, momentum=self.momentum, nesterov=True)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return _with_momentum(super().reach(optimizer, parameter), self.momentum)

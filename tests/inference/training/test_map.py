@@ -152,7 +152,7 @@ def test_missing_labels_are_removal(X, labels):
     training = MAP(SGD(0.1), epochs=20, batch_size=None)
     gaps = labels.copy()
     gaps[::4] = -1
-    with_gaps = Classifier(network=MLP((4,)), inference=training, random_state=0).fit(X, gaps)
+    with_gaps = Classifier(network=MLP((4,)), inference=training, random_state=0, missing_label=-1).fit(X, gaps)
     without = Classifier(network=MLP((4,)), inference=training, random_state=0).fit(X[gaps >= 0], labels[gaps >= 0])
     np.testing.assert_allclose(with_gaps.predict_proba(X), without.predict_proba(X), atol=1e-5)
 

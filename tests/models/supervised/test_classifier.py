@@ -151,13 +151,23 @@ def test_a_missing_label_is_a_row_left_out(missing):
     gaps = y.astype(object if missing is None else float)
     gaps[::3] = missing
     kept = np.arange(len(y)) % 3 != 0
-    model, alone = Classifier().fit(X, gaps), Classifier().fit(X[kept], y[kept])
+    model, alone = Classifier(missing_label=-1).fit(X, gaps), Classifier().fit(X[kept], y[kept])
     np.testing.assert_allclose(model.predict_proba(X), alone.predict_proba(X), rtol=1e-7)
     assert (model.log_prob(X, gaps)[::3] == 0).all()
     assert model.score(X, gaps) == alone.score(X[kept], y[kept])
     one = gaps[:2].copy()  # a single label beside the missing one
     assert model.log_prob(X[:2], one)[0] == 0
     assert model.log_prob(X[:2], one)[1] < 0
+
+
+def test_no_label_is_dropped_unasked():
+    """−1, 0, 1 are three classes, with the fit of any other three names."""
+    X, y = draw(3)
+    model, plain = Classifier().fit(X, y - 1), Classifier().fit(X, y)
+    assert model.classes_.tolist() == [-1, 0, 1]
+    np.testing.assert_allclose(model.predict_proba(X), plain.predict_proba(X), rtol=1e-10)
+    assert (model.log_prob(X, y - 1) < 0).all()
+    assert Classifier().missing_label is None
 
 
 def test_score_weights_rows_and_counts_unknown_labels_as_wrong():

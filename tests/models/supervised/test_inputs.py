@@ -108,7 +108,9 @@ def test_nodes_of_one_graph_with_few_labels():
     graph = Graph(rng.normal(size=(40, 2)), rng.integers(0, 40, (2, 80)))
     labels = np.where(graph.features[:, 0].numpy() > 0, 1, 0)
     seen = np.where(np.arange(40) % 2, labels, -1)
-    model = Classifier(network=by_step, inference=MAP(Adam(0.05), epochs=200), random_state=0).fit(graph, seen)
+    model = Classifier(network=by_step, inference=MAP(Adam(0.05), epochs=200), random_state=0, missing_label=-1).fit(
+        graph, seen
+    )
     assert model.predict(graph).shape == (40,)
     assert model.predict_proba(graph).shape == (40, 2)
     assert model.sample(graph, 3).shape == (3, 40)

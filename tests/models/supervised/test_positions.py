@@ -189,7 +189,7 @@ def test_missing_numbers_at_positions_are_left_out(tokens, seen):
 def test_missing_labels_at_positions_are_left_out(tokens, seen, missing):
     X, _, labels = tokens
     gaps = np.where(seen, labels, missing)
-    model, alone = Classifier().fit(X, gaps), Classifier().fit(X[seen], labels[seen])
+    model, alone = Classifier(missing_label=-1).fit(X, gaps), Classifier().fit(X[seen], labels[seen])
     chance = alone.predict_proba(flat(X)).reshape(*labels.shape, 2)
     np.testing.assert_allclose(model.predict_proba(X), chance, rtol=1e-8)
     assert model.score(X, gaps) == alone.score(X[seen], labels[seen])
@@ -206,7 +206,8 @@ def test_missing_targets_do_not_move_a_network(tokens, seen):
     moved[~seen] = 0.0
     second = model.fit(moved, gaps).predict(X)
     np.testing.assert_allclose(first, second, rtol=1e-4, atol=1e-5)
-    chance = Classifier(network=MLP((8,)), inference=QUICK, random_state=0).fit(X, np.where(seen, labels, -1))
+    chance = Classifier(network=MLP((8,)), inference=QUICK, random_state=0, missing_label=-1)
+    chance.fit(X, np.where(seen, labels, -1))
     assert np.isfinite(chance.predict_proba(X)).all()
 
 
@@ -214,9 +215,9 @@ def test_which_labels_are_missing(tokens, seen):
     X, _, labels = tokens
     gaps = np.where(seen, labels, -1)
     assert Classifier().fit(X, 2 * labels - 1).classes_.tolist() == [-1, 1]
-    assert Classifier(missing_label=None).fit(X, gaps).classes_.tolist() == [-1, 0, 1]
+    assert Classifier().fit(X, gaps).classes_.tolist() == [-1, 0, 1]
     assert Classifier(missing_label=9).fit(X, np.where(seen, labels, 9)).classes_.tolist() == [0, 1]
-    fitted = Classifier().fit(X, gaps)
+    fitted = Classifier(missing_label=-1).fit(X, gaps)
     assert fitted.classes_.tolist() == [0, 1]
     one = fitted.log_prob(X[:1], [[-1, 1, -1, 1]])  # one class beside the missing ones
     np.testing.assert_allclose(one, fitted.predict_log_proba(X[:1])[0, [1, 3], 1].sum())
@@ -231,8 +232,8 @@ def test_weights_are_for_rows_with_all_their_positions(tokens, seen):
     )
     gaps = np.where(seen, labels, -1)
     np.testing.assert_allclose(
-        Classifier().fit(X, gaps, weight).predict_proba(X),
-        Classifier().fit(X[times], gaps[times]).predict_proba(X),
+        Classifier(missing_label=-1).fit(X, gaps, weight).predict_proba(X),
+        Classifier(missing_label=-1).fit(X[times], gaps[times]).predict_proba(X),
         rtol=1e-7,
     )
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from likely.core.errors import SpecError
+from likely.core.errors import DataError, SpecError
 from likely.networks.layers.conv import Conv
 from likely.networks.layers.resample import (
     DOWNSAMPLES,
@@ -84,28 +84,39 @@ def test_transposed_convolution_is_the_sum_of_its_equation():
         torch.testing.assert_close(found[..., 2 * p + j], up.bias + x[..., p] @ up.weight[:, :, j])
 
 
-@pytest.mark.parametrize("sizes", [(8,), (8, 6)])
-def test_unpool_puts_maxima_back_where_they_were(sizes):
+EVERY_WIDTH = list(itertools.product([(8,), (9,), (8, 6), (7, 5), (5, 8), (4, 9)], (2, 3)))
+
+
+@pytest.mark.parametrize(("sizes", "factor"), EVERY_WIDTH)
+def test_unpool_puts_maxima_back_where_they_were(sizes, factor):
+    """Also after widths that blocks do not fill."""
     x = noise(2, 3, *sizes)
-    largest, places = max_with_places(x)
-    back = Unpool()(largest, places)
+    largest, places = max_with_places(x, factor)
+    back = Unpool(factor)(largest, places, sizes)
+    assert back.shape == x.shape
     torch.testing.assert_close(back[back != 0], x[back != 0])
-    torch.testing.assert_close(Downsample("max")(back.abs()), largest.abs())
+    torch.testing.assert_close(Downsample("max", factor)(back.abs()), largest.abs())
     assert (back != 0).sum() == largest.numel()
     peer = functional.max_unpool1d if len(sizes) == 1 else functional.max_unpool2d
-    torch.testing.assert_close(back, peer(largest, places, [2] * len(sizes)))
+    torch.testing.assert_close(back, peer(largest, places, factor, output_size=sizes))
 
 
-@pytest.mark.parametrize("sizes", [(8,), (8, 6)])
+def test_unpool_refuses_the_size_of_another_image():
+    largest, places = max_with_places(noise(1, 1, 8, 6))
+    with pytest.raises(DataError, match=r"size=\(8, 8\) does not become \(4, 3\) by blocks of 2; give the size of the"):
+        Unpool()(largest, places, (8, 8))
+
+
+@pytest.mark.parametrize("sizes", [(8,), (9,), (8, 6), (7, 5)])
 def test_unpool_is_the_adjoint_of_max_where_it_stands(sizes):
     """⟨M v, y⟩ = ⟨v, Mᵀ y⟩, with M the derivative of max down-sampling at x."""
     x, v = noise(2, 3, *sizes), noise(2, 3, *sizes)
     largest, places = max_with_places(x)
     y = noise(*largest.shape)
     derivative = v.flatten(2).gather(2, places.flatten(2)).view_as(largest)
-    torch.testing.assert_close(inner(derivative, y), inner(v, Unpool()(y, places)))
+    torch.testing.assert_close(inner(derivative, y), inner(v, Unpool()(y, places, sizes)))
     (gradient,) = torch.autograd.grad(Downsample("max")(leaf := x.requires_grad_()), leaf, y)
-    torch.testing.assert_close(gradient, Unpool()(y, places))
+    torch.testing.assert_close(gradient, Unpool()(y, places, sizes))
 
 
 @pytest.mark.parametrize("factor", [2, 3, 4])
@@ -141,7 +152,7 @@ def test_transposed_convolution_starts_with_unit_variance():
     ("call", "message"),
     [
         (lambda: Downsample("median"), f"how='median' must be one of {', '.join(DOWNSAMPLES)}"),
-        (lambda: Downsample("max", 0), "factor=0 must be a whole number, 1 or more"),
+        (lambda: Downsample("max", 0), "factor=0 must be an integer, 1 or more"),
         (lambda: Upsample("unpool"), "must be nearest or bilinear"),
         (lambda: Unpool(1.5), "factor=1.5 must be"),
         (lambda: TransposedConv(1, 1, dims=3), r"dims=3 must be 1 \(series\) or 2"),

@@ -66,7 +66,7 @@ class Supervised(Estimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn θ from rows X and targets y. A missing target (NaN, or −1 for labels) does not count."""
+        """Learn θ from rows X and targets y. A missing target (NaN, or `missing_label`) does not count."""
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
         x = read_inputs(self, X, reset=True)
         self.kind_ = kind_of(x)
@@ -147,7 +147,7 @@ class Supervised(Estimator):
         positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
         y, missing = _filled(likelihood, y)
         if bool(missing.all()):
-            raise DataError("y has no target at all: every one is missing (NaN, or −1 for labels).")
+            raise DataError("y has no target at all: every one is missing (NaN, or missing_label).")
         if weight is not None:
             weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
         if bool(missing.any()):

@@ -35,8 +35,8 @@ class Classifier(ClassifierMixin, Supervised):
     """p(y | x) for labels y: likelihood × network × prior × inference.
 
     The defaults are logistic regression (softmax regression for more than two classes). y is (n,) or (n, *positions):
-    a label for each row, token or pixel. A missing label is NaN, None, or `missing_label` where the other labels are at
-    least two whole numbers from 0 (so {−1, 1} are two classes).
+    a label for each row, token or pixel. A missing label is NaN, None, or `missing_label` if one is given (such as
+    −1 for the unknown nodes of a graph); every other label is a class.
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "b", "a", "b", "b"]
     >>> model = Classifier().fit(X, y)
@@ -55,7 +55,7 @@ class Classifier(ClassifierMixin, Supervised):
         random_state: Any = None,
         device: Any = "auto",
         verbose: bool = False,
-        missing_label: int | None = -1,
+        missing_label: int | None = None,
     ) -> None:
         self.likelihood = likelihood
         self.network = network
@@ -129,11 +129,10 @@ class Classifier(ClassifierMixin, Supervised):
 
     def _labels(self, y: Any, rows: int, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         if self.missing_label is not None and not isinstance(self.missing_label, int | np.integer):
-            raise SpecError(f"missing_label={self.missing_label!r} must be a whole number, such as −1, or None.")
-        classes = None if reset else self.classes_
-        name = type(self).__name__
-        found = read_labels(y, name, rows=rows, missing_label=self.missing_label, classes=classes)
-        labels, missing = as_column(*found) if reset or self.positions_ == () else found
+            raise SpecError(f"missing_label={self.missing_label!r} must be an integer, such as −1, or None.")
+        labels, missing = read_labels(y, type(self).__name__, rows=rows, missing_label=self.missing_label)
+        if reset or self.positions_ == ():
+            labels, missing = as_column(labels, missing)
         if not reset and labels.shape[1:] != self.positions_:
             raise DataError(f"y has shape {labels.shape}; the model was fitted on labels {rows_of(self.positions_)}.")
         return labels, missing

@@ -14,13 +14,14 @@ Blocks that are not full are left out, so n positions become ⌊n/f⌋ (⌈n/f�
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...core.errors import SpecError
+from ...core.errors import DataError, SpecError
 
 __all__ = [
     "DOWNSAMPLES",
@@ -74,21 +75,27 @@ def max_with_places(x: Tensor, factor: int = 2) -> tuple[Tensor, Tensor]:
 
 
 class Unpool(nn.Module):
-    """Values put back where the maxima were, with 0 elsewhere; the sizes are `factor` times those of the values.
+    """Values put back where the maxima were in an image of this `size`, with 0 elsewhere.
 
-    >>> Unpool()(torch.tensor([[[4.0, 2.0]]]), torch.tensor([[[1, 2]]]))
-    tensor([[[0., 4., 2., 0.]]])
+    Blocks that were not full had no maximum: after an odd width the last column is 0.
+
+    >>> Unpool()(torch.tensor([[[4.0, 2.0]]]), torch.tensor([[[1, 2]]]), size=(5,))
+    tensor([[[0., 4., 2., 0., 0.]]])
     """
 
     def __init__(self, factor: int = 2) -> None:
         super().__init__()
         self.factor = _checked(factor)
 
-    def forward(self, x: Tensor, places: Tensor) -> Tensor:
-        sizes = [self.factor * size for size in x.shape[2:]]
-        empty = x.new_zeros(*x.shape[:2], math.prod(sizes))
+    def forward(self, x: Tensor, places: Tensor, size: Sequence[int]) -> Tensor:
+        if [positions // self.factor for positions in size] != list(x.shape[2:]):
+            raise DataError(
+                f"size={tuple(size)} does not become {tuple(x.shape[2:])} by blocks of {self.factor}; "
+                "give the size of the image whose maxima these are."
+            )
+        empty = x.new_zeros(*x.shape[:2], math.prod(size))
         # torch's own unpooling does the same, but not for the stacked members of an ensemble
-        return empty.scatter(2, places.flatten(2), x.flatten(2)).unflatten(2, sizes)
+        return empty.scatter(2, places.flatten(2), x.flatten(2)).unflatten(2, tuple(size))
 
 
 class Upsample(nn.Module):
@@ -168,5 +175,5 @@ class PositionMean(nn.Module):
 
 def _checked(factor: int) -> int:
     if type(factor) is not int or factor < 1:
-        raise SpecError(f"factor={factor!r} must be a whole number, 1 or more.")
+        raise SpecError(f"factor={factor!r} must be an integer, 1 or more.")
     return factor
