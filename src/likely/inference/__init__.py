@@ -16,7 +16,7 @@ from .linear.newton import Newton
 from .mcmc.draws import ChainPosterior
 from .objective import Conditional, Game, Objective, RowDensity
 from .posterior import Posterior
-from .problem import Inference, Problem, infer
+from .problem import Inference, Problem
 from .training.engine import Epoch
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
@@ -57,7 +57,6 @@ __all__ = [
     "automatic",
     "beta_binomial",
     "elbo",
-    "infer",
 ]
 
 open_room(__name__, Inference)

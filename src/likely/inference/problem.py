@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from ..core.spec import Spec
 from .dataset import Batch, Dataset
-from .objective import Conditional, Objective, refuse
+from .objective import Conditional, Objective
 from .posterior import Posterior
 
 if TYPE_CHECKING:
     from ..likelihoods import Likelihood
     from ..priors import Prior, Rates
 
-__all__ = ["Inference", "Problem", "infer"]
+__all__ = ["Inference", "Problem"]
 
 PREFIX = "network."
 """Under which the predictor holds the network; a prior does not see it."""
@@ -108,9 +108,3 @@ class Inference(Spec, axis="inference"):
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """One fit for each seed, as members of one posterior. An override trains them as one program."""
         return Posterior.join([self.fit(problem.with_(seed=seed)) for seed in seeds])
-
-
-def infer(inference: Inference, problem: Problem) -> Posterior:
-    """The posterior of a problem; an inference that cannot use its objective says so, and names those that can."""
-    refuse(inference, problem.objective)
-    return inference.fit(problem)

@@ -30,9 +30,9 @@ from ...likelihoods import Likelihood
 from ...probability.joint import point
 from ..checkpoint import Checkpoint
 from ..dataset import Dataset
-from ..objective import OnEta
+from ..objective import OnEta, refuse
 from ..posterior import Posterior
-from ..problem import Inference, Problem, infer
+from ..problem import Inference, Problem
 from .map import MAP, Held
 
 __all__ = ["Distill"]
@@ -96,7 +96,9 @@ class Distill(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """What `by` finds for the taught problem."""
-        return infer(self.by, self.taught(problem))
+        taught = self.taught(problem)
+        refuse(self.by, taught.objective)
+        return self.by.fit(taught)
 
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """All members have the same teacher."""

@@ -24,8 +24,7 @@ from ...core.validation import as_weights, device_of
 from ...data.rows import Inputs, Ragged, Rows
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
-from ...inference.objective import Conditional
-from ...inference.problem import infer
+from ...inference.objective import Conditional, refuse
 from ...likelihoods import Likelihood, Target
 from ...networks import as_network
 from ...priors import Prior
@@ -100,9 +99,10 @@ class Supervised(Estimator):
             data=_placed(data, inference.dtype, device),
             encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
         )
+        refuse(inference, problem.objective)
         _check_unit(unit, inference.dtype)
         with _in_range(inference):
-            posterior = infer(inference, problem)
+            posterior = inference.fit(problem)
         _check_parameters(posterior)
         self.posterior_ = posterior
         return self
