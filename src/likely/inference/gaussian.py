@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution, Normal
 
+from ..core.files import check_tensors
 from .posterior import Posterior
 
 __all__ = ["GaussianPosterior"]
@@ -21,6 +22,7 @@ class GaussianPosterior(Posterior):
     """One member, the mean, and the covariance (outputs, p, p) of [weight, bias] of each output."""
 
     kind = "gaussian"
+    extra = ("covariance",)
     covariance: Tensor
 
     @classmethod
@@ -66,5 +68,8 @@ class GaussianPosterior(Posterior):
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         made = super().restore(module, learned, tensors)
         assert isinstance(made, cls)
-        made.covariance = tensors["covariance"]
+        weight = made.parameters["network.weight"]
+        size = weight.shape[2] + ("network.bias" in made.parameters)
+        check_tensors({"covariance": (weight.shape[1], size, size)}, {"covariance": tensors["covariance"]})
+        made.covariance = tensors["covariance"].to(made.dtype)
         return made

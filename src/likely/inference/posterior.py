@@ -17,12 +17,18 @@ from torch.distributions import Distribution
 from torch.func import functional_call
 from torch.nn.functional import logsigmoid
 
+from ..core.declared import SIMPLEX
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
+from ..core.spec import is_whole
 from ..data.rows import Inputs, row_size
 
-__all__ = ["Posterior"]
+__all__ = ["Posterior", "check_draws"]
 
+RECORDED = ("log_prob", "stats")
+"""Tensors that tell how a fit went, where a divergence may have left infinity; no answer depends on them."""
+MOST_DRAWS = 1_000_000
+"""Of which a prediction may take the mean."""
 BLOCK = 1 << 20
 """Numbers of η computed at once when there are many members or rows."""
 
@@ -34,6 +40,8 @@ class Posterior:
     """
 
     kind: ClassVar[str] = "members"
+    extra: ClassVar[tuple[str, ...]] = ()
+    """The groups of tensors that it has beside parameters, buffers and weights."""
     kinds: ClassVar[dict[str, type[Posterior]]] = {}
 
     def __init_subclass__(cls) -> None:
@@ -144,16 +152,50 @@ class Posterior:
             group, _, rest = name.partition(".")
             if group in parts:
                 parts[group][rest] = value
+            elif group != "weights" and group not in cls.extra:
+                raise ModelFileError(f"The file does not fit its own specs: unexpected {name}.")
         weights = tensors["weights"]
+        if not weights.is_floating_point() or weights.ndim != 1 or not SIMPLEX.holds(weights.double().numpy()):
+            raise ModelFileError("The file does not fit its own specs: the weights of its members must sum to 1.")
         for given, own in (
             (parts["parameters"], module.named_parameters()),
             (parts["buffers"], module.named_buffers()),
         ):
             check_tensors({name: (len(weights), *value.shape) for name, value in own}, given)
         ordered = {name: parts["parameters"][name] for name, _ in module.named_parameters()}
-        if weights.ndim != 1 or not all(value.is_floating_point() for value in (weights, *ordered.values())):
-            raise ModelFileError("The file does not fit its own specs: parameters and weights must be real numbers.")
+        _check_numbers(tensors, {f"buffers.{name}": buffer.dtype for name, buffer in module.named_buffers()})
+        if not isinstance(learned["info"], dict):
+            raise ModelFileError("The file does not fit its own specs: its info is not a table by name.")
         return cls(module, ordered, parts["buffers"], weights, learned["info"])
+
+
+def check_draws(info: Mapping[str, Any]) -> None:
+    """Raise a `ModelFileError` unless draws and seed are integers that a prediction can use.
+
+    >>> check_draws({"draws": 0, "seed": 1})
+    Traceback (most recent call last):
+    likely.core.errors.ModelFileError: The file has draws=0 and seed=1; draws are from 1 to 1,000,000, a seed from 0.
+    """
+    draws, seed = info.get("draws"), info.get("seed", 0)
+    if not is_whole(draws) or draws > MOST_DRAWS or not is_whole(seed, 0) or seed >= 2**64:
+        raise ModelFileError(
+            f"The file has draws={draws!r} and seed={seed!r}; draws are from 1 to {MOST_DRAWS:,}, a seed from 0."
+        )
+
+
+def _check_numbers(tensors: Mapping[str, Tensor], buffers: Mapping[str, torch.dtype]) -> None:
+    """Parameters, and what a posterior has beside them, are finite numbers of one dtype; buffers are of their own."""
+    kinds = {value.dtype for name, value in tensors.items() if name.startswith("parameters.")}
+    if len(kinds) > 1 or not kinds <= {torch.float32, torch.float64}:
+        raise ModelFileError(f"The file does not fit its own specs: its parameters are {', '.join(map(str, kinds))}.")
+    for name, value in tensors.items():
+        if name in buffers and value.is_floating_point() != buffers[name].is_floating_point:
+            raise ModelFileError(f"The file does not fit its own specs: {name} is {value.dtype}, not {buffers[name]}.")
+        recorded = name.partition(".")[0] in RECORDED
+        if value.is_floating_point() and not recorded and not bool(value.isfinite().all()):
+            raise ModelFileError(f"The file does not fit its own specs: {name} has values that are not finite.")
+        if name.endswith("running_var") and bool((value < 0).any()):
+            raise ModelFileError(f"The file does not fit its own specs: {name} has variances below 0.")
 
 
 def average(likelihood: Any, eta: Tensor, weights: Tensor) -> Distribution:

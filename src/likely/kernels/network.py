@@ -21,6 +21,8 @@ from .jacobian import tangent_kernel
 
 __all__ = ["NNGP", "NTK"]
 
+MOST_DRAWS = 100_000
+"""Networks that are built and kept for an average."""
 DEPENDENT = ("BatchNorm", "VirtualBatchNorm", "ReferenceBatch", "InstanceNorm")
 """Layers whose output for a row depends on other rows, or on rows of training."""
 
@@ -99,6 +101,10 @@ class NNGP(_OfNetwork):
     """
 
     draws: int = 100
+
+    def validate(self) -> None:
+        super().validate()
+        require(1 <= self.draws <= MOST_DRAWS, self, "draws", f"a whole number from 1 to {MOST_DRAWS:,}")
 
     def build(self, x: Tensor) -> KernelModule:
         return _Limit(self, tangent=False) if self.width == "infinite" else _Average(self, x)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, constraints
 
-from ..core.errors import DataError
+from ..core.errors import DataError, ModelFileError
 from ..core.spec import Spec
 from ..probability.joint import point
 from .curvature import curvature
@@ -42,8 +42,12 @@ class Target:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Target:
-        """The inverse of `to_json`."""
-        return Target(tuple(data["shape"]), data["classes"], tuple(Target.from_json(p) for p in data["parts"]))
+        """The inverse of `to_json`; a `ModelFileError` for what describes no target."""
+        shape, classes, parts = data["shape"], data["classes"], data["parts"]
+        counts = [*shape, *(() if classes is None else (classes,))]
+        if not all(type(count) is int and count >= 1 for count in counts):
+            raise ModelFileError(f"The file has targets of shape {shape!r} and {classes!r} classes.")
+        return Target(tuple(shape), classes, tuple(Target.from_json(part) for part in parts))
 
 
 class Likelihood(Spec, axis="likelihood"):

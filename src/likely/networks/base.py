@@ -14,13 +14,34 @@ from ..core.spec import Spec, as_spec
 from ..data.rows import Inputs
 from .adopted import adopted
 
-__all__ = ["Network", "as_network", "refuse_absurd"]
+__all__ = ["Network", "as_network", "refuse_absurd", "refuse_large"]
 
 MOST_WEIGHTS = 10**8
+MOST_LAYERS = 2_000
+MOST_ACTIVATIONS = 10**9
+"""What a spec may ask for: beyond these, it is a slip of the keyboard or a file that means harm."""
 
 
 class Network(Spec, axis="network"):
     """Builds the module that maps a batch (n, *in_shape) to η, (n, out_features) or (n, *positions, out_features)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.depth > MOST_LAYERS:  # by arithmetic: to build them would take minutes
+            name = type(self).__name__
+            raise SpecError(f"{name} would have {self.depth:,} layers; it must keep them at {MOST_LAYERS:,} or fewer.")
+
+    @property
+    def depth(self) -> int:
+        """How many layers are stacked: the widths that its tuples list, `layers`, and `blocks` of each.
+
+        >>> from likely.networks import MLP, ResNet, LSTM
+        >>> MLP((64, 64)).depth, ResNet((16, 32, 64), blocks=2).depth, LSTM(layers=3).depth
+        (2, 6, 3)
+        """
+        widths = [getattr(self, name, ()) for name in ("hidden", "after", "channels")]
+        listed = sum(len(value) for value in widths if isinstance(value, tuple))
+        return (listed + int(getattr(self, "layers", 0))) * int(getattr(self, "blocks", 1))
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         """A new module with new random parameters."""
@@ -44,6 +65,18 @@ def refuse_absurd(network: Network, weights: int, most: int = MOST_WEIGHTS) -> N
     """
     if weights > most:
         raise SpecError(f"{network!r} would have {weights:,} weights; it must keep them at {most:,} or fewer.")
+
+
+def refuse_large(network: Network, numbers: int) -> None:
+    """What a network makes of one row must fit into memory.
+
+    >>> refuse_large(Network(), 10**12)
+    Traceback (most recent call last):
+    likely.core.errors.SpecError: Network() would hold 1e+12 numbers for each row; it must be at most 1e+09.
+    """
+    if numbers > MOST_ACTIVATIONS:
+        most = f"{MOST_ACTIVATIONS:.0e}"
+        raise SpecError(f"{network!r} would hold {float(numbers):.0e} numbers for each row; it must be at most {most}.")
 
 
 class _Module(Network):

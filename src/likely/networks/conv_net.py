@@ -16,7 +16,7 @@ from torch import nn
 from ..core.errors import DataError, SpecError
 from ..core.spec import is_among, is_share, is_whole, require
 from ..data.rows import Inputs, Rows
-from .base import Network, refuse_absurd
+from .base import Network, refuse_absurd, refuse_large
 from .layers.activation import ACTIVATIONS, activation
 from .layers.conv import (
     PADDINGS,
@@ -89,6 +89,8 @@ class ConvNet(Network):
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         shape = image_shape(in_shape, "ConvNet")
+        reach = self.dilation * (self.kernel - 1)  # positions that padding may add
+        refuse_large(self, max(shape[0], *self.channels) * math.prod(side + reach for side in shape[1:]))
         with torch.device("meta"):
             draft = self._features(shape)
         refuse_absurd(self, weights_of(draft))

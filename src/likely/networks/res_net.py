@@ -8,6 +8,7 @@ N is the norm; P is the identity, or a convolution with kernel 1 where channels 
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal, Self
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor, nn
 
 from ..core.spec import is_whole, require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd
+from .base import Network, refuse_absurd, refuse_large
 from .conv_net import (
     assembled,
     check_images,
@@ -105,6 +106,7 @@ class ResNet(Network):
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         shape = image_shape(in_shape, "ResNet")
+        refuse_large(self, max(shape[0], *self.channels) * math.prod(side + self.kernel for side in shape[1:]))
         with torch.device("meta"):
             draft = self._features(shape)
         refuse_absurd(self, weights_of(draft))

@@ -95,7 +95,7 @@ class Transformer(Network):
         self._refuse_shape(in_shape, out_features)
         longest = self.longest or in_shape[0]
         inputs = self.tokens or step_features(in_shape)
-        vectors = inputs + longest * (self.positions == "learned") + out_features
+        vectors = inputs + longest + out_features
         refuse_absurd(self, encoder_weights(self, vectors), MOST_WEIGHTS)
         encoder = Encoder(
             self.width,

@@ -8,6 +8,7 @@ before: side by side (U-Net) or as a sum (hourglass).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, Literal, Self
 
@@ -17,7 +18,7 @@ from torch.nn import functional
 
 from ..core.spec import require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd
+from .base import Network, refuse_absurd, refuse_large
 from .conv_net import (
     assembled,
     check_images,
@@ -168,6 +169,8 @@ class UNet(Network):
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         shape = image_shape(in_shape, "UNet")
+        sides = [-(-side // self._multiple) * self._multiple + self.kernel for side in shape[1:]]  # padded
+        refuse_large(self, max(shape[0], *self.channels) * math.prod(sides))
         with torch.device("meta"):
             draft = self._features(shape)
         refuse_absurd(self, weights_of(draft))
@@ -180,8 +183,12 @@ class UNet(Network):
 
     def _features(self, shape: tuple[int, ...]) -> Padded:
         """All levels, from the largest images down."""
-        multiple = 2 ** (len(self.channels) - 1)
-        return Padded(self._level(shape[0], self.channels, len(shape) - 1), multiple)
+        return Padded(self._level(shape[0], self.channels, len(shape) - 1), self._multiple)
+
+    @property
+    def _multiple(self) -> int:
+        """Sides are padded to a multiple of this, so that every level halves them."""
+        return 2 ** (len(self.channels) - 1)
 
     def _level(self, width: int, channels: tuple[int, ...], dims: int) -> nn.Module:
         own, *below = channels

@@ -18,7 +18,7 @@ from torch.distributions import Distribution, Normal
 
 from ...core.errors import ModelFileError
 from ...data.rows import Inputs
-from ..posterior import Posterior, average
+from ..posterior import Posterior, average, check_draws
 from .blocks import Block, Dense, Diagonal, Layer
 from .curvature import Jacobian
 
@@ -36,6 +36,7 @@ class LaplacePosterior(Posterior):
     """One member, the mean θ̂, and a root of the covariance of its parameters, in blocks."""
 
     kind = "laplace"
+    extra = ("blocks",)
     blocks: tuple[Block, ...] = ()
 
     @classmethod
@@ -104,16 +105,16 @@ class LaplacePosterior(Posterior):
         for number, entry in enumerate(learned["blocks"]):
             own = {name: tensors.get(f"blocks.{number}.{name}") for name in PARTS.get(entry["kind"], {"unknown"})}
             names = tuple(entry["names"])
-            sound = all(value is not None and value.is_floating_point() for value in own.values())
+            sound = all(value is not None and value.dtype == made.dtype for value in own.values())
             if not sound or not set(names) <= set(shapes):
                 raise ModelFileError("The file does not fit its own specs: its covariance is not that of its network.")
             block = BLOCKS[entry["kind"]](names, own)  # type: ignore[arg-type]
             if not block.fits(shapes):
                 raise ModelFileError("The file does not fit its own specs: its covariance has another shape.")
             blocks.append(block)
-        draws = learned["info"].get("draws")
-        if type(draws) is not int or draws < 1 or len(made) != 1:
-            raise ModelFileError("The file does not fit its own specs: it needs one mean, and draws of 1 or more.")
+        check_draws(learned["info"])
+        if len(made) != 1:
+            raise ModelFileError("The file does not fit its own specs: it needs one mean.")
         made.blocks = tuple(blocks)
         return made
 

@@ -45,6 +45,7 @@ class ChainPosterior(Posterior):
     """
 
     kind = "chains"
+    extra = ("stats", "log_prob")
     log_prob: Tensor
     stats: dict[str, Tensor]
     drawn: tuple[str, ...]

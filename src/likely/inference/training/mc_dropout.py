@@ -12,11 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import ApproximationWarning, ModelFileError
+from ...core.errors import ApproximationWarning
 from ...core.random import drawing
-from ...core.spec import as_spec, is_whole, require
+from ...core.spec import as_spec, require
 from ...data.rows import Inputs
-from ..posterior import Posterior, average
+from ..posterior import Posterior, average, check_draws
 from ..problem import Inference, Problem
 from .map import MAP
 
@@ -94,9 +94,7 @@ class DropoutPosterior(Posterior):
 
     @classmethod
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
-        numbers = [learned["info"][name] for name in ("draws", "seed")]
-        if not all(is_whole(number, 0) for number in numbers) or numbers[0] < 1:
-            raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
+        check_draws(learned["info"])
         return super().restore(module, learned, tensors)
 
     def predictive(self, likelihood: Any, x: Inputs) -> Any:

@@ -19,10 +19,10 @@ from ...core.errors import ModelFileError, SpecError, TrainingError
 from ...core.files import check_tensors
 from ...core.progress import progress
 from ...core.random import spread
-from ...core.spec import as_spec, is_whole, require
+from ...core.spec import as_spec, require
 from ...optim import Adam, Cosine, Optimizer
 from ..log_posterior import LogPosterior
-from ..posterior import Posterior
+from ..posterior import Posterior, check_draws
 from ..preconditioner import (
     SMALL,
     hessian,
@@ -263,6 +263,7 @@ class VariationalPosterior(Posterior):
     """
 
     kind = "variational"
+    extra = ("scale", "factor")
 
     def __init__(
         self,
@@ -314,13 +315,13 @@ class VariationalPosterior(Posterior):
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
         mean = Posterior.restore(module, learned, tensors)
         info, trainable = learned["info"], learned["trainable"]
-        numbers = [info["draws"], info["seed"]]
-        if not all(is_whole(number, 0) for number in numbers) or numbers[0] < 1:
-            raise ModelFileError("The file does not fit its own specs: draws and seed must be whole numbers.")
+        check_draws(info)
         if not isinstance(trainable, list) or not all(name in mean.parameters for name in trainable):
             raise ModelFileError("The file does not fit its own specs: it names parameters that its network lacks.")
         flat = torch.cat([mean.parameters[name].flatten() for name in mean.parameters if name in trainable])
-        parts = {name: tensors[name] for name in ("scale", "factor") if name in tensors}
+        if len(mean) != 1:
+            raise ModelFileError("The file does not fit its own specs: it needs one mean.")
+        parts = {name: tensors[name].to(flat.dtype) for name in ("scale", "factor") if name in tensors}
         shapes: dict[str, tuple[int, ...]] = {"scale": (len(flat),)} if "scale" in parts else {}
         if "factor" in parts or not parts:
             columns = parts["factor"].shape[-1] if "factor" in parts and parts["factor"].ndim else 0

@@ -5,6 +5,7 @@ p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Literal, Self
@@ -14,10 +15,13 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.distributions import Distribution
+from torch.func import functional_call
 
 from ...core import distributed
+from ...core.declared import COUNTS
 from ...core.errors import DataError, ModelFileError, TrainingError
 from ...core.estimator import Estimator
+from ...core.learned import restore_columns
 from ...core.random import isolated, seed_of
 from ...core.spec import as_spec
 from ...core.validation import as_weights, device_of
@@ -36,9 +40,14 @@ from .inputs import (
     kind_of,
     parted,
     read_inputs,
+    rows_of_zeros,
 )
 
 __all__ = ["Supervised", "as_array", "rows_of"]
+
+
+MOST_NUMBERS = 10**8
+"""That one row, or η of one row, of a model in a file may have."""
 
 
 class Supervised(Estimator):
@@ -255,11 +264,8 @@ class Supervised(Estimator):
         return learned, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        self.n_features_in_ = int(learned["n_features_in"])
-        if learned["feature_names_in"] is not None:
-            self.feature_names_in_ = np.array(learned["feature_names_in"], dtype=object)
-        self.positions_ = tuple(learned["positions"])
-        self.in_shape_ = tuple(learned["in_shape"])
+        restore_columns(self, {f"{name}_": learned[name] for name in ("n_features_in", "feature_names_in")})
+        self.positions_, self.in_shape_ = (_sizes(learned, name) for name in ("positions", "in_shape"))
         self.kind_, self.everywhere_ = learned.get("kind", "tensor"), learned.get("everywhere", False)
         if self.kind_ not in KINDS or not isinstance(self.everywhere_, bool):
             raise ModelFileError(f"The file has rows of an unknown kind: {self.kind_!r}, {self.everywhere_!r}.")
@@ -271,9 +277,32 @@ class Supervised(Estimator):
         if width != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
             raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
         size = likelihood.size(self.target_)
+        if self.plan_.shared != likelihood.shared(self.target_) or math.prod(self.positions_) * size > MOST_NUMBERS:
+            raise ModelFileError(f"The file does not fit its own specs: {self.target_} has {size} numbers η.")
         module = self.plan_.blank(as_network(self.network), size, unit="buffers.unit" in tensors)
         posterior = learned["posterior"]
         self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
+        self._check_answer(size)
+
+    @torch.no_grad()
+    def _check_answer(self, size: int) -> None:
+        """Raise a `ModelFileError` unless the network answers with η of the shape of the targets."""
+        x = rows_of_zeros(self.kind_, self.in_shape_).to(self.posterior_.dtype)
+        eta = functional_call(self.posterior_.module, self.posterior_.member(0), (x,))
+        entries = len(x.features) if self.everywhere_ and isinstance(x, Rows) else len(x)
+        if tuple(eta.shape) != (entries, *self.positions_, size):
+            found = tuple(eta.shape[1:])
+            raise ModelFileError(
+                f"The file does not fit its own specs: its network gives {found}, not {(*self.positions_, size)}."
+            )
+
+
+def _sizes(learned: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    """A shape from a file."""
+    sizes = learned[name]
+    if not COUNTS.holds(sizes) or 0 in sizes or math.prod(sizes) > MOST_NUMBERS:
+        raise ModelFileError(f"The file has {name}={sizes!r}; it must be sizes above 0 that memory can hold.")
+    return tuple(sizes)
 
 
 def as_array(values: Tensor) -> np.ndarray:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from ...core.errors import DataError, SpecError
+from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.random import isolated
 from ...data.rows import Rows
 from ...inference.predictor import Predictor, is_linear
@@ -76,9 +76,13 @@ class Plan:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
-        """The inverse of `to_json`."""
-        values: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in data.items()}
-        return Plan(**values)
+        """The inverse of `to_json`; a `ModelFileError` for what is no plan."""
+        made = Plan(**{name: tuple(v) if isinstance(v, list) else v for name, v in data.items()})
+        counts = (made.out_features, made.shared)
+        flags = (made.flatten, made.linear)
+        if not all(type(count) is int and count >= 0 for count in counts) or not all(type(f) is bool for f in flags):
+            raise ModelFileError(f"The file has a plan that is none: {made}.")
+        return made
 
 
 class Sample(NamedTuple):

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from ...core.errors import DataError, SpecError
+from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec
 from ...data.rows import Inputs
 from ...likelihoods import Bernoulli, Categorical, Likelihood, Target
@@ -158,3 +158,6 @@ class Classifier(ClassifierMixin, Supervised):
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.classes_ = restore_classes(learned)
         super()._restore(learned, tensors)
+        self._check_classes(self.likelihood_)
+        if self.target_.classes not in (None, len(self.classes_)):
+            raise ModelFileError(f"The file has {len(self.classes_)} classes for targets of {self.target_.classes}.")

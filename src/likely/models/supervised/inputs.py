@@ -14,7 +14,7 @@ from ...core.validation import as_rows
 from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows
 
-__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "parted", "read_inputs"]
+__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "parted", "read_inputs", "rows_of_zeros"]
 
 KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
 
@@ -46,6 +46,22 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
 def kind_of(x: Inputs) -> str:
     """ "tensor", "sequence" or "graph"."""
     return x.kind if isinstance(x, Rows) else "tensor"
+
+
+def rows_of_zeros(kind: str, in_shape: tuple[int, ...]) -> Inputs:
+    """Two rows to ask a network about: zeros of this shape, sequences of up to three steps, or small graphs.
+
+    >>> rows_of_zeros("tensor", (3,)).shape
+    torch.Size([2, 3])
+    """
+    if kind == "tensor":
+        return torch.zeros(2, *in_shape)
+    if kind == "sequence":
+        steps = min(in_shape[0], 3)
+        return Ragged.of([torch.zeros(steps, *in_shape[1:]), torch.zeros(1, *in_shape[1:])])
+    edges = torch.tensor([[0], [1]])
+    edge_features = torch.zeros(1, in_shape[1]) if len(in_shape) > 1 else None
+    return Graphs.of([Graph(torch.zeros(2, in_shape[0]), edges, edge_features)] * 2)
 
 
 def joined(y: Any, x: Rows) -> Any | None:

@@ -9,7 +9,9 @@ learned. x is (n, channels, length) or (n, channels, height, width).
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import torch
@@ -33,8 +35,8 @@ __all__ = [
 
 PADDINGS = ("zero", "valid", "circular", "reflect")
 
-LARGEST_SEARCHED = 4096
-"""Sizes up to this are tried to say what the smallest image is."""
+LARGEST_SEARCHED = 2**20
+"""Sizes up to this are tried, by halving, to say what the smallest image is."""
 
 Padding = Literal["zero", "valid", "circular", "reflect"]
 
@@ -196,10 +198,16 @@ def shape_after(module: nn.Module, shape: Sequence[int], owner: str) -> tuple[in
     found = _attempt(module, shape)
     if found is not None:
         return found
-    smallest = next((n for n in range(1, LARGEST_SEARCHED) if _attempt(module, (shape[0], *[n] * (len(shape) - 1)))), 0)
-    wanted = f"{smallest} × {smallest} pixels" if len(shape) == 3 else f"{smallest} positions"
+    # A size that will do is one above which all will do, so that twenty questions find the smallest.
+    fits = partial(_square_fits, module, shape)
+    smallest = bisect_left(range(LARGEST_SEARCHED), True, lo=1, key=fits)
+    wanted = f"{smallest:,} × {smallest:,} pixels" if len(shape) == 3 else f"{smallest:,} positions"
     hint = "" if shape[0] <= shape[-1] else " If channels come last, move them first: np.moveaxis(X, -1, 1)."
     raise SpecError(f"{owner} needs {wanted} or more; found rows of shape {tuple(shape)}.{hint}")
+
+
+def _square_fits(module: nn.Module, shape: Sequence[int], size: int) -> bool:
+    return _attempt(module, (shape[0], *[size] * (len(shape) - 1))) is not None
 
 
 def _attempt(module: nn.Module, shape: Sequence[int]) -> tuple[int, ...] | None:
