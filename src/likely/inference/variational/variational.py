@@ -309,11 +309,11 @@ class VariationalPosterior(Posterior):
             value = getattr(self.gaussian, name)
             if value is not None:
                 tensors[name] = value
-        return learned | {"trainable": self.trainable}, tensors | {"weights": self.weights[:1]}
+        return learned | {"trainable": self.trainable}, tensors | {"weights": torch.ones_like(self.weights[:1])}
 
     @classmethod
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
-        mean = Posterior.restore(module, learned, tensors)
+        mean = Posterior.restore(module, learned, {name: tensors[name] for name in tensors if name not in cls.extra})
         info, trainable = learned["info"], learned["trainable"]
         check_draws(info)
         if not isinstance(trainable, list) or not all(name in mean.parameters for name in trainable):
@@ -327,5 +327,7 @@ class VariationalPosterior(Posterior):
             columns = parts["factor"].shape[-1] if "factor" in parts and parts["factor"].ndim else 0
             shapes["factor"] = (len(flat), columns)
         check_tensors(shapes, parts)
+        if not all(bool(value.isfinite().all()) for value in parts.values()):
+            raise ModelFileError("The file does not fit its own specs: its covariance is not finite.")
         gaussian = Gaussian(flat, parts.get("scale"), parts.get("factor"))
         return cls(module, mean.parameters, mean.buffers, info=info, gaussian=gaussian, trainable=trainable)
