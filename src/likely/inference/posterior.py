@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import torch
@@ -21,6 +22,7 @@ from ..core.declared import SIMPLEX
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
 from ..core.spec import is_whole
+from ..core.twins import Twins
 from ..data.rows import Inputs, row_size
 
 __all__ = ["Posterior", "check_draws"]
@@ -63,6 +65,7 @@ class Posterior:
         if len(self) == 1:
             state = {name: value[0] for name, value in (self.parameters | self.buffers).items()}
             self.module.load_state_dict(state, strict=False, assign=True)
+        self._twins = Twins(self.module)
         self._vmap = True
 
     @classmethod
@@ -96,20 +99,27 @@ class Posterior:
         """η of every member: (members, n, *positions, size)."""
         x = x.to(self.dtype)
         if len(self) == 1:
-            return self.module(x).unsqueeze(0)
+            with self.lent() as module:
+                return module(x).unsqueeze(0)
         step = max(1, BLOCK // (len(self) * row_size(x)))
         return torch.cat([self._members(part) for part in x.split(step)], 1)
 
     def _members(self, x: Inputs) -> Tensor:
-        def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-            return functional_call(self.module, (parameters, buffers), (x,))
+        with self.lent() as module:
 
-        if self._vmap:
-            try:
-                return torch.vmap(one)(self.parameters, self.buffers)
-            except RuntimeError:  # the module does something that cannot be vectorised over members: one by one then
-                self._vmap = False
-        return torch.stack([one(*self.member(i)) for i in range(len(self))])
+            def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+                return functional_call(module, (parameters, buffers), (x,))
+
+            if self._vmap:
+                try:
+                    return torch.vmap(one)(self.parameters, self.buffers)
+                except RuntimeError:  # something in the module cannot be vectorised over members: one by one then
+                    self._vmap = False
+            return torch.stack([one(*self.member(i)) for i in range(len(self))])
+
+    def lent(self) -> AbstractContextManager[nn.Module]:
+        """The module, for one call alone: threads that predict at the same time do not meet."""
+        return self._twins.lent()
 
     def member(self, index: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Parameters and buffers of one member."""

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
+from ..core.twins import twin
+
 __all__ = ["tangent_kernel"]
 
 BLOCK = 1 << 25
@@ -35,6 +37,7 @@ def tangent_kernel(
             [ 4., 10.]])
     """
     factors = {name: 1.0 if scale is None else scale(name, value) for name, value in module.named_parameters()}
+    module = twin(module)  # it gets hooks, and another thread may be asking
     layers = _linear_layers(module, x)
     if layers is not None:
         return _by_layers(module, layers, x, other, factors)

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from ..core.random import redirected
+from ..core.random import current_generator, isolated, redirected
 from .layers.dropout import Dropout
 
 __all__ = ["adopted"]
@@ -52,5 +52,7 @@ def _may_draw(layer: nn.Module) -> bool:
 
 
 def _forward(own: Any, *args: Any, **kwargs: Any) -> Any:
-    with redirected():
+    # a module that draws in evaluation too answers a question the same way each time
+    alone = current_generator() is None and not own.__self__.training
+    with isolated(0) if alone else redirected():
         return own(*args, **kwargs)

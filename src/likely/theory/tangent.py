@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jvp
 
 from ..core.errors import DataError
+from ..core.twins import twin
 from ..kernels.jacobian import tangent_kernel
 
 __all__ = ["gradient_flow", "kernel_drift", "linearise"]
@@ -34,8 +35,10 @@ class Linearised(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         gap = {name: self.moving[name.replace(".", "/")] - start for name, start in self._start.items()}
 
+        module = twin(self._module[0])
+
         def f(theta: dict[str, Tensor]) -> Tensor:
-            return functional_call(self._module[0], (theta, self._buffers_), (x,))
+            return functional_call(module, (theta, self._buffers_), (x,))
 
         with warnings.catch_warnings():  # torch compiles its own forward-mode rules by a way that it deprecates
             warnings.simplefilter("ignore", DeprecationWarning)

@@ -61,14 +61,15 @@ class LaplacePosterior(Posterior):
         """Mean (n, *positions, size) and covariance (n, *positions, size, size) of η of each row."""
         names = tuple(name for block in self.blocks for name in block.names)
         means, covariances = [], []
-        for _, eta, found in Jacobian(self.module, names).blocks(x.to(self.dtype)):
-            rows = {name: value.flatten(0, 1) for name, value in found.items()}
-            total = eta.new_zeros(*eta.shape, eta.shape[-1])
-            for block in self.blocks:
-                root = block.times(rows).reshape(*eta.shape, -1)
-                total += root @ root.mT
-            means.append(eta)
-            covariances.append(total)
+        with self.lent() as module:
+            for _, eta, jacobian in Jacobian(module, names).blocks(x.to(self.dtype)):
+                rows = {name: value.flatten(0, 1) for name, value in jacobian.items()}
+                total = eta.new_zeros(*eta.shape, eta.shape[-1])
+                for block in self.blocks:
+                    root = block.times(rows).reshape(*eta.shape, -1)
+                    total += root @ root.mT
+                means.append(eta)
+                covariances.append(total)
         return torch.cat(means), torch.cat(covariances)
 
     @torch.no_grad()

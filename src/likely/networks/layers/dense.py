@@ -16,14 +16,16 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from ...core.random import current_generator
 from .activation import Erf, Sine
+from .dropout import Dropout
 
 __all__ = ["DensePasses", "Passes", "dense_layers"]
 
 KEPT = 4
 """Sizes of batches whose memory is kept: an epoch has two, its last batch being smaller."""
 
-PARTS = (nn.Linear, nn.Dropout)
+PARTS = (nn.Linear, nn.Dropout, Dropout)
 """Layers besides activations."""
 
 aten = torch.ops.aten
@@ -237,7 +239,7 @@ class _Dropout:
         self.p = layer.p
 
     def forward(self, h: Tensor) -> Tensor:
-        self.mask = torch.empty_like(h).bernoulli_(1 - self.p)
+        self.mask = torch.empty_like(h).bernoulli_(1 - self.p, generator=current_generator(h.device))
         if self.p < 1:
             self.mask /= 1 - self.p
         return h * self.mask

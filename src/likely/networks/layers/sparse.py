@@ -64,10 +64,13 @@ class SparseMatrix:
     @property
     def parts(self) -> Parts:
         """The entries, made once."""
-        if self._parts is None:
-            assert self._make is not None
-            self._parts, self._make = self._make(), None  # what it was made of may go
-        return self._parts
+        parts, make = self._parts, self._make
+        if parts is None:
+            if make is None:  # another thread has made them in between
+                return self.parts
+            self._parts = parts = make()
+            self._make = None  # what it was made of may go
+        return parts
 
     @property
     def T(self) -> SparseMatrix:
