@@ -25,7 +25,7 @@ def test_ellipses_hold_what_a_gaussian_holds(kind):
     model = GaussianMixture(2, kind, random_state=0).fit(X)
     ax = mixture(model, X, columns=(0, 1))
     assert len(rings(ax)) == 4
-    for k, one in enumerate(model.components_):
+    for k, one in enumerate(model.distributions_):
         covariance = one.covariance_matrix.numpy()[:2, :2]
         for sigmas, ring in zip((1, 2), rings(ax)[2 * k : 2 * k + 2], strict=True):
             edge = ring.get_patch_transform().transform(ring.get_path().vertices)[:-1]

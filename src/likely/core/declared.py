@@ -24,6 +24,7 @@ __all__ = [
     "FINITE",
     "FIT",
     "FLAG",
+    "FORM",
     "HISTORY",
     "LIST",
     "NOT_NEGATIVE",
@@ -127,6 +128,7 @@ COUNTS = Value("a list of integers from 0", lambda value: isinstance(value, list
 NUMBERS = Value("a list of numbers", lambda value: isinstance(value, list) and all(map(_is_number, value)))
 TEXTS = Value("a list of words", lambda value: isinstance(value, list) and all(isinstance(word, str) for word in value))
 LIST = Value("a list", lambda value: isinstance(value, list))
+FORM = Value('"array", "pandas" or "polars"', lambda value: value in ("array", "pandas", "polars"))
 TABLE = Value("a table by name", lambda value: isinstance(value, dict))
 
 Arrays = Mapping[str, Array]

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from .errors import ModelFileError, SpecError
 from .files import read_file, write_file
+from .random import seed_of
 from .spec import (
     Spec,
     _plain,
@@ -69,6 +70,13 @@ class Estimator(BaseEstimator):
                     f"means nothing; set {name} to a spec first."
                 )
         return self
+
+    def _seed(self, random_state: Any = None) -> int:
+        """The seed of one call: that of its `random_state`, or else of the model's.
+
+        An int repeats the same draws at every call; None in both places never does.
+        """
+        return seed_of(getattr(self, "random_state", None) if random_state is None else random_state)
 
     # --- files --------------------------------------------------------------------------------------------------
     def save(self, path: str | os.PathLike[str]) -> None:

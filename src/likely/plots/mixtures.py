@@ -54,7 +54,7 @@ def mixture(
         opacity = 0.15 + 0.6 * share[own, k]
         x, y = rows[own, first], rows[own, second]
         ax.scatter(x, y, s=13, c=colour, alpha=opacity, linewidths=0, label=f"component {k}")
-        mean, covariance = _moments(model.components_[k], rows.shape[1])
+        mean, covariance = _moments(model.distributions_[k], rows.shape[1])
         centre, spread = mean[[first, second]], covariance[np.ix_(columns, columns)]
         _ellipses(ax, centre, spread, colour)
         _weight(ax, centre, f"{k}: {percent(weight)}")

@@ -204,7 +204,7 @@ def test_a_class_that_was_not_seen_yet_has_no_probability():
         model.predict_proba(X), np.column_stack([two.predict_proba(X), np.zeros(100)]), atol=1e-9
     )
     assert bool(np.isfinite(model.predict_log_proba(X)).all())
-    assert set(model.sample(200, random_state=0)[1]) == {0, 1}
+    assert set(model.joint_sample(200, random_state=0)[1]) == {0, 1}
 
 
 def test_numbers_far_from_zero_keep_their_spread():
@@ -249,14 +249,14 @@ def test_a_fit_and_a_prediction_need_less_than_a_copy_of_the_rows():
 def test_samples_refitted_give_the_model_back():
     X, y = mixed(2000)
     model = NaiveBayes(KINDS, random_state=0).fit(X, y)
-    rows, labels = model.sample(60_000)
+    rows, labels = model.joint_sample(60_000)
     assert rows.shape == (60_000, len(KINDS))
     again = NaiveBayes(KINDS).fit(rows, labels)
     # log p of 20,000 rows a class moves by about ½·(numbers of η)/20,000 on average, and 40 times that at most here
     gap = model.predict_log_proba(X) - again.predict_log_proba(X)
     assert np.sqrt((model.predict_proba(X) * gap**2).sum(1).mean()) < 0.05
     np.testing.assert_allclose(again.class_prior_, model.class_prior_, atol=5 * 0.5 / np.sqrt(60_000))
-    repeat = NaiveBayes(KINDS, random_state=0).fit(X, y).sample(60_000)
+    repeat = NaiveBayes(KINDS, random_state=0).fit(X, y).joint_sample(60_000)
     np.testing.assert_array_equal(repeat[0], rows)
     np.testing.assert_array_equal(repeat[1], labels)
 
@@ -264,7 +264,7 @@ def test_samples_refitted_give_the_model_back():
 def test_probabilities_of_its_own_data_are_calibrated():
     """Of the rows given p, a share p has the label: 30 z-scores, of which none exceeds 5 (false alarm 2e-5)."""
     model = NaiveBayes(KINDS, random_state=1).fit(*mixed(2000))
-    rows, labels = model.sample(40_000)
+    rows, labels = model.joint_sample(40_000)
     probability = model.predict_proba(rows)
     for k in range(3):
         order = np.array_split(np.argsort(probability[:, k]), 10)
@@ -305,7 +305,7 @@ def test_saved_and_loaded_it_is_the_same(tmp_path):
         loaded = likely.load(tmp_path / "bayes.likely")
         np.testing.assert_array_equal(loaded.predict_proba(data), model.predict_proba(data))
         np.testing.assert_array_equal(loaded.predict(data), model.predict(data))
-        np.testing.assert_array_equal(loaded.sample(5)[0], model.sample(5)[0])
+        np.testing.assert_array_equal(loaded.joint_sample(5)[0], model.joint_sample(5)[0])
         assert loaded.classes_.dtype == model.classes_.dtype
         assert list(loaded.feature_names_in_) == list(model.feature_names_in_)
 
@@ -392,8 +392,8 @@ def test_infinity_and_other_rows_are_refused():
         model.predict(np.full((1, 4), np.inf))
     with pytest.raises(DataError, match=r"X has shape \(150, 2, 2\); NaiveBayes needs one vector for each row"):
         NaiveBayes().fit(X.reshape(150, 2, 2), y)
-    with pytest.raises(DataError, match="n=0 must be a whole number of rows, 1 or more"):
-        model.sample(0)
+    with pytest.raises(DataError, match="n=0: how many to draw must be an integer above 0"):
+        model.joint_sample(0)
     with pytest.raises(DataError, match="y has the class 7 at row 0, which was not seen in fit"):
         model.log_prob(X[:1], [7])
     with pytest.raises(DataError, match="y has no label that counts"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ...core.declared import Arrays, check_arrays
@@ -63,6 +64,17 @@ class Emission(ABC):
     @abstractmethod
     def sample(self, params: Params, component: Tensor) -> Tensor:
         """One row from each of these components (n,), by torch's global generator; params here are (K, …)."""
+
+    @abstractmethod
+    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+        """E[x | what is seen of it] under responsibilities (n, K); of labels the most probable. Params are (K, …).
+
+        Only the missing values of the rows (n, d) have a meaning.
+        """
+
+    def filled(self, params: Params, x: Tensor, component: Tensor) -> Tensor:
+        """x with each missing value drawn, given its component and what is seen, by torch's global generator."""
+        return torch.where(x.isnan(), self.sample(params, component), x)
 
     @abstractmethod
     def free(self, components: int) -> int:

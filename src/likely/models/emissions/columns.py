@@ -109,6 +109,17 @@ class Columns(Emission):
         ]
         return torch.cat(pieces, 1)
 
+    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+        pieces = []
+        for part, own in zip(self.parts, self._split(params["eta"]), strict=True):
+            eta = part.split(own)  # (K, count, numbers of one)
+            if part.likelihood.labels:
+                probabilities = torch.einsum("nk,kcl->ncl", share, part.likelihood.probabilities(eta).double())
+                pieces.append(probabilities.argmax(-1).double())
+            else:
+                pieces.append(share @ part.likelihood.mean(eta).double().reshape(len(own), -1))
+        return torch.cat(pieces, 1)
+
     # --- sums and estimates -------------------------------------------------------------------------------------
     def zeros(self, starts: int, components: int) -> Params:
         totals = {"rows": torch.zeros(starts, components, dtype=torch.float64)}

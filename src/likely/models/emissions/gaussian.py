@@ -21,7 +21,7 @@ from ...core.errors import DataError, ModelFileError
 from ...likelihoods.special import LOG_2PI
 from .base import Emission, Params
 from .gaussian_floor import at_least
-from .gaussian_missing import accumulate_missing, log_prob_missing
+from .gaussian_missing import accumulate_missing, expected_missing, log_prob_missing
 
 __all__ = ["Covariance", "GaussianEmission"]
 
@@ -121,6 +121,19 @@ class GaussianEmission(Emission):
             own = component == k
             moved[own] = params["mean"][k] + noise[own] @ factor[k].T
         return moved
+
+    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+        if not self.matrix:
+            return share @ params["mean"]
+        return expected_missing(params, x, share)
+
+    def filled(self, params: Params, x: Tensor, component: Tensor) -> Tensor:
+        """A draw of the whole row, moved by what its seen part differs from x (Matheron's rule)."""
+        whole, missing = self.sample(params, component), x.isnan()
+        own = torch.nn.functional.one_hot(component, len(params["mean"])).double()
+        unseen = torch.where(missing, torch.nan, whole)
+        moved = whole + self.expected(params, x, own) - self.expected(params, unseen, own)
+        return torch.where(missing, moved, x.double())
 
     # --- sums and estimates -------------------------------------------------------------------------------------
     def zeros(self, starts: int, components: int) -> Params:

@@ -16,7 +16,7 @@ from torch import Tensor
 from ...likelihoods.special import LOG_2PI
 from .base import Params
 
-__all__ = ["accumulate_missing", "log_prob_missing", "patterns"]
+__all__ = ["accumulate_missing", "expected_missing", "log_prob_missing", "patterns"]
 
 
 def patterns(x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -43,6 +43,27 @@ def log_prob_missing(params: Params, x: Tensor) -> Tensor:
             log_scale = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
             value = -0.5 * z.square().sum(-2) - (log_scale + 0.5 * len(seen) * LOG_2PI).unsqueeze(-1)
             found[rows] = value.movedim(-1, 0)
+    return found
+
+
+def expected_missing(params: Params, x: Tensor, share: Tensor) -> Tensor:
+    """Σₖ share (n, K) · E[x | xₒ, k]: (n, d), 0 where a value is seen. Means are (K, d), covariances (K or 1, d, d).
+
+    >>> params = {"mean": torch.zeros(1, 2).double(), "covariance": torch.tensor([[[1.0, 0.5], [0.5, 1.0]]]).double()}
+    >>> expected_missing(params, torch.tensor([[2.0, torch.nan]]).double(), torch.ones(1, 1).double())
+    tensor([[0., 1.]], dtype=torch.float64)
+    """
+    mean, covariance = params["mean"], params["covariance"]
+    found = torch.zeros(x.shape, dtype=torch.float64)
+    for rows, seen, gone in patterns(x):
+        if not len(gone):
+            continue
+        guess = mean[:, None, gone].expand(-1, len(rows), -1)
+        if len(seen):
+            factor = torch.linalg.cholesky(covariance[..., seen.unsqueeze(-1), seen])
+            regression = torch.cholesky_solve(covariance[..., seen.unsqueeze(-1), gone], factor)
+            guess = guess + (x[rows][:, seen].double() - mean[:, None, seen]) @ regression
+        found[rows.unsqueeze(-1), gone] = torch.einsum("nk,knd->nd", share[rows], guess)
     return found
 
 

@@ -67,6 +67,20 @@ class MixtureEmission(Emission):
         chosen = torch.multinomial(params["mixing"][component].exp(), 1)[:, 0]
         return self.inner.sample(_without_mixing(params), component * self.components + chosen)
 
+    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+        joint = self._shares(params, x) * share.unsqueeze(-1)  # (n, K, M)
+        return self.inner.expected(_without_mixing(params), x, joint.flatten(1))
+
+    def filled(self, params: Params, x: Tensor, component: Tensor) -> Tensor:
+        own = self._shares(params, x)[torch.arange(len(x)), component]
+        chosen = torch.multinomial(own, 1)[:, 0]
+        return self.inner.filled(_without_mixing(params), x, component * self.components + chosen)
+
+    def _shares(self, params: Params, x: Tensor) -> Tensor:
+        """p(m | x, k), (n, K, M), for parameters without an axis of starts."""
+        one = {name: value.unsqueeze(0) for name, value in params.items()}
+        return (self._inside(one, x)[1][:, 0] + params["mixing"]).softmax(-1)
+
     def _inside(self, params: Params, x: Tensor) -> tuple[Params, Tensor]:
         """The inner parameters and log p(x | k, m), (n, S, K, M). An E-step asks for the same block three times."""
         if self._last is None or self._last[0] is not params or self._last[1] is not x:

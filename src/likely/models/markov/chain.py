@@ -135,6 +135,38 @@ def _writable(*logs: np.ndarray) -> bool:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
+def sample_paths(
+    filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarray, uniform: np.ndarray
+) -> np.ndarray:
+    """States (T,) drawn from p(z | x), backwards, from the filtered p(zₜ | x₁ … xₜ) and a uniform number for each step.
+
+    p(zₜ | zₜ₊₁, x) ∝ p(zₜ | x₁ … xₜ) p(zₜ₊₁ | zₜ)
+
+    >>> filtered, transition = np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
+    >>> sample_paths(filtered, transition, np.array([0, 2]), np.array([0.1, 0.1]))
+    array([1, 1])
+    """
+    steps, states = filtered.shape
+    path = np.empty(steps, dtype=np.int64)
+    for n in range(len(offsets) - 1):
+        for t in range(offsets[n + 1] - 1, offsets[n] - 1, -1):
+            last = t == offsets[n + 1] - 1
+            whole = 0.0
+            for k in range(states):
+                whole += filtered[t, k] * (1.0 if last else transition[k, path[t + 1]])
+            total, chosen = 0.0, -1
+            for k in range(states):
+                own = filtered[t, k] * (1.0 if last else transition[k, path[t + 1]])
+                if own > 0.0:
+                    total += own
+                    chosen = k
+                    if uniform[t] * whole < total:
+                        break
+            path[t] = chosen
+    return path
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
 def sample_states(initial: np.ndarray, transition: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Paths of a Markov chain, (n, T), from as many uniform numbers: by inversion of the cumulated probabilities.
 

@@ -9,7 +9,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -18,9 +18,10 @@ from torch import Tensor
 from torch.distributions import Categorical
 
 from ...core import distributed
+from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.learned import Learned
-from ...core.random import isolated, seed_of
+from ...core.random import isolated, seed_of, spread
 from ...core.spec import as_spec, require
 from ...core.validation import as_rows, as_weights
 from ...inference import LatentFit, LatentInference
@@ -37,6 +38,7 @@ __all__: list[str] = []
 class _FiniteMixture(DensityMixin, Learned):
     """K components with weights. A subclass says what its components are and how they are kept."""
 
+    log_prob_kind_: ClassVar[str] = "exact"
     n_components: int
     inference: LatentInference
     init: Init
@@ -69,6 +71,7 @@ class _FiniteMixture(DensityMixin, Learned):
         inference = as_spec(self.inference, LatentInference, "inference")
         x = self._rows(X, reset=True)
         weight = as_weights(sample_weight, x)
+        self.form_ = form_of(X)
         self._check_rows(x, weight)
         model = self._bound(x, weight)
         fit = inference.run(model, seed_of(self.random_state), title=type(self).__name__, verbose=self.verbose)
@@ -102,12 +105,14 @@ class _FiniteMixture(DensityMixin, Learned):
         return np.concatenate([evidence for _, _, evidence in self._answers(x)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean of log p(x), in nats a row."""
+        """The mean of log p(x), in nats per row."""
         return float(np.average(self.log_prob(X), weights=sample_weight))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Responsibilities: p(k | x), (n, K)."""
-        x = self._questioned(X)
+        return self._responsibilities(self._questioned(X))
+
+    def _responsibilities(self, x: Tensor) -> np.ndarray:
         found = np.empty((len(x), self.n_components))
         for rows, share, _ in self._answers(x):
             found[rows] = share
@@ -122,16 +127,52 @@ class _FiniteMixture(DensityMixin, Learned):
         """The distribution of each row's component, as a torch distribution."""
         return Categorical(probs=torch.from_numpy(self.predict_proba(X)))
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """n new rows, and the component of each."""
+    def sample(
+        self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
+    ) -> Any:
+        """n new rows (n, d), a frame if the model was fitted to one; with `return_hidden` also their components (n,).
+
+        `condition` is one row with NaN for what is to be drawn given its other values.
+        """
+        count, seed = count_of(n), self._seed(random_state)
         self._check_fitted()
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise DataError(f"n={n!r}: how many rows to draw must be a whole number above 0.")
+        if condition is None:
+            emission, params = self._fitted()
+            with isolated(seed):
+                component = torch.multinomial(params["weights"][0], count, replacement=True)
+                rows = emission.sample({name: value[0] for name, value in params.items()}, component)
+        else:
+            given = self._questioned(condition)
+            if len(given) != 1:
+                raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
+            rows, component = self._filled(given.double().expand(count, -1), seed)
+        found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
+        return (found, component.numpy()) if return_hidden else found
+
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
+        """X with each missing value at its mean given the known ones of its row (of labels, the most probable).
+
+        With `draws`, so many draws of it instead: (draws, n, d).
+        """
+        x = self._questioned(X).double()
+        if draws is not None:
+            seeds = spread(self._seed(random_state), count_of(draws, "draws"))
+            return np.stack([self._filled(x, seed)[0].numpy() for seed in seeds])
         emission, params = self._fitted()
-        with isolated(seed_of(random_state)):
-            component = torch.multinomial(params["weights"][0], int(n), replacement=True)
-            rows = emission.sample({name: value[0] for name, value in params.items()}, component)
-        return rows.numpy(), component.numpy()
+        own = {name: value[0] for name, value in params.items()}
+        filled = x.clone()
+        for rows, share, _ in self._answers(x):
+            guess = emission.expected(own, x[rows], torch.from_numpy(share))
+            filled[rows] = torch.where(x[rows].isnan(), guess, x[rows])
+        return in_form(filled.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
+
+    def _filled(self, x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        """Rows with their missing values drawn, and the components they were drawn from."""
+        emission, params = self._fitted()
+        own = {name: value[0] for name, value in params.items()}
+        with isolated(seed):
+            component = torch.multinomial(torch.from_numpy(self._responsibilities(x)), 1)[:, 0]
+            return emission.filled(own, x, component), component
 
     @property
     def n_parameters_(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, distributions
 
-from ...core.declared import COUNTS, COVARIANCE, FIT, HISTORY, POSITIVE, SIMPLEX, TABLE, Array, Arrays, Values
+from ...core.declared import COUNTS, COVARIANCE, FIT, FORM, HISTORY, POSITIVE, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
 from ...core.spec import require
 from ...inference import EM, LatentInference
@@ -48,7 +48,7 @@ class GaussianMixture(_FiniteMixture):
         "covariances_": Array("K D D", COVARIANCE),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = {**FIT, "floored_": COUNTS, "reseeded_": TABLE}
+    _values: ClassVar[Values] = {**FIT, "floored_": COUNTS, "reseeded_": TABLE, "form_": FORM}
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class GaussianMixture(_FiniteMixture):
         return np.linalg.inv(self.covariances_) if self._matrix else 1 / self.covariances_
 
     @property
-    def components_(self) -> list[distributions.MultivariateNormal]:
+    def distributions_(self) -> list[distributions.MultivariateNormal]:
         """The distribution of each component."""
         mean, covariance = torch.from_numpy(self.means_), self._covariance_matrices()
         pairs = zip(mean, covariance, strict=True)

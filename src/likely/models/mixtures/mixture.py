@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, distributions
 
-from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
+from ...core.declared import COUNTS, FIT, FORM, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import SpecError
 from ...inference import EM, LatentInference
 from ...inference.latent.latent import Params
@@ -38,12 +38,12 @@ class Mixture(_FiniteMixture):
     >>> model = Mixture(Poisson(), n_components=2, random_state=0).fit([[1], [2], [0], [20], [22], [18]])
     >>> model.predict([[1], [19]]) == model.predict([[0], [25]])
     array([ True,  True])
-    >>> sorted(float(each.rate.round(decimals=2)) for each in model.components_)
+    >>> sorted(float(each.rate.round(decimals=2)) for each in model.distributions_)
     [1.0, 20.0]
     """
 
     _arrays: ClassVar[Arrays] = {"weights_": Array("K", SIMPLEX), "eta_": Array("K *"), "history_": HISTORY}
-    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, "held_": COUNTS, "reseeded_": TABLE}
+    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, "held_": COUNTS, "reseeded_": TABLE, "form_": FORM}
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Mixture(_FiniteMixture):
 
     # --- answers ------------------------------------------------------------------------------------------------
     @property
-    def components_(self) -> list[Any]:
+    def distributions_(self) -> list[Any]:
         """The distribution of each component: of one likelihood, or of each of several by their columns' names."""
         self._check_fitted()
         shown = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
@@ -82,7 +82,7 @@ class Mixture(_FiniteMixture):
         self._check_fitted()
         parts = self._parts()
         if len(parts) > 1:
-            raise SpecError("The columns have several likelihoods, for which torch has no mixture; use `components_`.")
+            raise SpecError("The columns have several likelihoods; torch has no mixture of those: use `distributions_`.")
         weights = distributions.Categorical(torch.from_numpy(self.weights_))
         return distributions.MixtureSameFamily(weights, _joint(*parts[0]))
 

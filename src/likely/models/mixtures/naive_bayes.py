@@ -17,9 +17,10 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor, distributions
 
 from ...core import distributed
-from ...core.declared import SIMPLEX, TABLE, Array, Arrays, Values, maybe
+from ...core.declared import FORM, SIMPLEX, TABLE, Array, Arrays, Values, maybe
+from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError, ModelFileError, SpecError
-from ...core.random import isolated, seed_of
+from ...core.random import isolated
 from ...core.spec import require
 from ...core.validation import as_rows, as_weights
 from ...likelihoods import Normal
@@ -55,7 +56,8 @@ class NaiveBayes(ClassifierMixin, Labelled):
         "totals_": maybe(Array("C *")),
         "origin_": Array("D"),
     }
-    _values: ClassVar[Values] = {"emission_": TABLE}
+    _values: ClassVar[Values] = {"emission_": TABLE, "form_": FORM}
+    log_prob_kind_: ClassVar[str] = "exact"
 
     def __init__(
         self,
@@ -75,7 +77,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         self._forget()
         x = self._rows(X, reset=True)
         labels, missing = self._labels(y, len(x))
-        self.classes_ = _several(labels[~missing], "y")
+        self.classes_, self.form_ = _several(labels[~missing], "y"), form_of(X)
         weight = _counted(missing, as_weights(sample_weight, x))
         emission = self._emission(x, weight)
         return self._learn(emission, x, encode_labels(labels, missing, self.classes_), weight)
@@ -93,7 +95,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         known = self.classes_ if classes is None else _several(np.asarray(classes), "classes")
         if not first and not np.array_equal(known, self.classes_):
             raise DataError(f"classes has {shown(known)}, but the first call said {shown(self.classes_)}.")
-        self.classes_ = known
+        self.classes_, self.form_ = known, form_of(X)
         labels, missing = self._labels(y, len(x))
         index = encode_labels(labels, missing, known)
         weight = _counted(missing, as_weights(sample_weight, x))
@@ -181,15 +183,35 @@ class NaiveBayes(ClassifierMixin, Labelled):
         weight = _counted(missing, as_weights(sample_weight, torch.empty(len(predicted))))
         return float(np.average(predicted == labels, weights=weight.numpy()))
 
-    def sample(self, n: int = 1, random_state: Any = None) -> tuple[np.ndarray, np.ndarray]:
-        """Draw n rows and their labels from p(x, y)."""
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw n labels for each row from p(y | x): an array (n, rows)."""
+        count, distribution = count_of(n), self.predict_dist(X)
+        with isolated(self._seed(random_state)):
+            return self.classes_[distribution.sample(torch.Size([count])).numpy()]
+
+    def joint_sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, np.ndarray]:
+        """Draw n rows (a frame if the model was fitted to one) and their labels from p(x, y)."""
         self._check_fitted()
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise DataError(f"n={n!r} must be a whole number of rows, 1 or more.")
-        with isolated(seed_of(self.random_state if random_state is None else random_state)):
-            label = torch.multinomial(torch.from_numpy(self.class_prior_), int(n), replacement=True)
+        count = count_of(n)
+        with isolated(self._seed(random_state)):
+            label = torch.multinomial(torch.from_numpy(self.class_prior_), count, replacement=True)
             rows = self._learned().sample({"eta": torch.from_numpy(self.eta_)}, label)
-        return rows.numpy(), self.classes_[label.numpy()]
+        found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
+        return found, self.classes_[label.numpy()]
+
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
+        """X with each missing value at its mean given the known ones of its row (of labels, the most probable).
+
+        With `draws`, so many draws of it instead: (draws, n, d). The class of the row is unknown, with p(y | x).
+        """
+        probability = torch.from_numpy(self.predict_proba(X))
+        x, emission, params = self._rows(X, reset=False).double(), self._learned(), {"eta": torch.from_numpy(self.eta_)}
+        if draws is None:
+            filled = torch.where(x.isnan(), emission.expected(params, x, probability), x)
+            return in_form(filled.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
+        with isolated(self._seed(random_state)):
+            label = torch.multinomial(probability, count_of(draws, "draws"), replacement=True)
+            return torch.stack([emission.filled(params, x, own) for own in label.unbind(1)]).numpy()
 
     def _joint(self, X: Any) -> Tensor:
         self._check_fitted()
