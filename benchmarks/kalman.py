@@ -33,7 +33,7 @@ def _smoother(k: int, p: int, missing: float, repeats: int) -> list[Result]:
         initial_mean=0.0,
         initial_covariance=1.0,
     ).fit(np.zeros((2, p)))
-    X = model.sample(STEPS, random_state=0)[0]
+    X = model.sample(random_state=0, length=STEPS)[0]
     X[random.random(X.shape) < missing] = np.nan
     peer = KalmanSmoother(k_endog=p, k_states=k)
     peer.bind(X.copy())

@@ -33,7 +33,7 @@ def test_bands_are_the_stays_of_the_decoded_path(model):
 
 
 def test_the_strip_holds_the_posterior(model):
-    posterior = model.posterior(X)
+    posterior = model.predict_proba(X)
     first, second = strip(state_path(model, X)).collections
     for band, low, high in ((first, np.zeros(8), posterior[:, 0]), (second, posterior[:, 0], np.ones(8))):
         corners = band.get_paths()[0].vertices

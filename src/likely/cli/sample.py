@@ -60,7 +60,7 @@ def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, random
     if isinstance(fitted, FrameModel):
         if table is not None:
             raise DataError(f"{source} is a model of rows: it makes rows of its own and takes no TABLE.")
-        return fitted.sample(rows, random_state=random_state)
+        return fitted.sample(rows, random_state=random_state, return_hidden=True)
     if isinstance(fitted, TableModel):
         if table is None:
             raise DataError(

@@ -46,7 +46,7 @@ def state_path(
     >>> ax.get_ylabel()
     'height (m)'
     """
-    path, posterior = model.decode(X), model.posterior(X)
+    path, posterior = model.decode(X), model.predict_proba(X)
     if not isinstance(path, np.ndarray):
         raise DataError("state_path draws one sequence; X is a list of sequences: give one of them.")
     values = np.asarray(X, dtype=float).reshape(len(path), -1)

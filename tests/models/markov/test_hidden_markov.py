@@ -109,8 +109,8 @@ def test_every_answer_is_that_of_all_paths(family, missing):
     weight = np.exp(joint - total)
     posterior = np.array([[weight[paths[:, t] == k].sum() for k in range(3)] for t in range(6)])
     assert model.log_prob(x)[0] == pytest.approx(total, rel=1e-12)
-    assert model.score(x) == pytest.approx(total / 6, rel=1e-12)
-    np.testing.assert_allclose(model.posterior(x), posterior, atol=1e-12)
+    assert model.score(x) == pytest.approx(total, rel=1e-12)
+    np.testing.assert_allclose(model.posterior(x).probs, posterior, atol=1e-12)
     np.testing.assert_allclose(model.predict_proba(x), posterior, atol=1e-12)
     states, value = model.decode(x, return_log_prob=True)
     np.testing.assert_array_equal(states, paths[joint.argmax()])
@@ -119,10 +119,10 @@ def test_every_answer_is_that_of_all_paths(family, missing):
     np.testing.assert_array_equal(each, posterior.argmax(1))
     assert value[0] == pytest.approx(joint[(paths == each).all(1)][0], rel=1e-12)
     for t in range(6):
-        np.testing.assert_allclose(model.filter(x)[t], model.posterior(x[: t + 1])[t], atol=1e-12)
+        np.testing.assert_allclose(model.filter(x)[t], model.predict_proba(x[: t + 1])[t], atol=1e-12)
     ahead = model.forecast_states(x, 4)
     nothing = np.full((4, *x.shape[1:]), np.nan)
-    np.testing.assert_allclose(ahead, model.posterior(np.concatenate([x, nothing]))[6:], atol=1e-12)
+    np.testing.assert_allclose(ahead, model.predict_proba(np.concatenate([x, nothing]))[6:], atol=1e-12)
 
 
 def test_a_missing_value_is_summed_out():
@@ -203,7 +203,7 @@ def test_answers_and_one_step_equal_hmmlearn(kind, implementation):
         other = peer(CategoricalHMM, implementation=implementation)
         other = as_peer(model, other, emissionprob_=np.exp(eta) / np.exp(eta).sum(1, keepdims=True), n_features=4)
     assert model.log_prob(X, lengths).sum() == pytest.approx(other.score(X, lengths), rel=1e-10)
-    np.testing.assert_allclose(model.posterior(X, lengths), other.predict_proba(X, lengths), atol=1e-8)
+    np.testing.assert_allclose(model.predict_proba(X, lengths), other.predict_proba(X, lengths), atol=1e-8)
     value, states = other.decode(X, lengths, algorithm="viterbi")
     mine, own = model.decode(X, lengths, return_log_prob=True)
     np.testing.assert_array_equal(mine, states)
@@ -367,7 +367,7 @@ def test_samples_have_the_frequencies_of_the_model():
     """100,000 steps in 500 sequences: 5 standard errors (of correlated steps, 3 times those of independent ones)."""
     likelihood, eta, _ = FAMILIES["poisson"]
     model = HiddenMarkov.from_parameters(likelihood, INITIAL, TRANSITION, eta)
-    rows, states = model.sample(200, 500, random_state=0)
+    rows, states = model.sample(500, random_state=0, length=200, return_hidden=True)
     assert (rows.shape, states.shape) == ((500, 200, 1), (500, 200))
     share = np.bincount(states.ravel(), minlength=3) / states.size
     np.testing.assert_allclose(share, model.stationary_, atol=0.024)
@@ -376,16 +376,13 @@ def test_samples_have_the_frequencies_of_the_model():
     for k, rate in enumerate(np.exp(eta)[:, 0]):
         own = rows[states == k]
         assert abs(own.mean() - rate) < 5 * np.sqrt(rate / len(own))
-    again, _ = model.sample(200, 500, random_state=0)
-    np.testing.assert_array_equal(again, rows)
-    one, path = model.sample(7, random_state=1)
-    assert (one.shape, path.shape) == ((7, 1), (7,))
+    np.testing.assert_array_equal(model.sample(500, random_state=0, length=200), rows)
 
 
 def test_samples_of_mixtures_and_forecasts_of_their_means():
     X, _ = regimes(0, 300)
     model = quiet(HiddenMarkov(GaussianMixture(2), 3, inference=EM(max_iter=5, tol=0), random_state=0), X)
-    rows, states = model.sample(20_000, random_state=0)
+    rows, states = model.sample(1, random_state=0, length=20_000, return_hidden=True)
     for k in range(3):
         own = rows[states == k]
         assert (np.abs(own.mean(0) - model.means_[k]) < 5 * own.std(0) / np.sqrt(len(own))).all()
@@ -404,10 +401,10 @@ def test_files_bring_it_back(name, tmp_path):
     model.save(tmp_path / "chain.likely")
     again = likely.load(tmp_path / "chain.likely")
     np.testing.assert_array_equal(again.log_prob(X), model.log_prob(X))
-    np.testing.assert_array_equal(again.posterior(X), model.posterior(X))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
     np.testing.assert_array_equal(again.transition_, model.transition_)
     np.testing.assert_array_equal(again.history_, model.history_)
-    assert again.components_.keys() == model.components_.keys()
+    assert again.emission_parameters_.keys() == model.emission_parameters_.keys()
     assert again.n_parameters_ == model.n_parameters_
     assert np.isfinite(quiet(again, X).log_likelihood_)
 
@@ -451,7 +448,8 @@ cases = {"normal": (Normal(), X), "student": (StudentT(), X), "mixture": (Mixtur
 cases["one"] = (Normal(), X[3])
 for name, (likelihood, data) in cases.items():
     model = HiddenMarkov(likelihood, 2, inference=EM(max_iter=6, tol=0, starts=2), random_state=0).fit(data)
-    learned = [model.initial_, model.transition_, model.history_, model.log_likelihood_, *model.components_.values()]
+    learned = [model.initial_, model.transition_, model.history_, model.log_likelihood_]
+    learned += model.emission_parameters_.values()
     found[name] = np.concatenate([np.ravel(each) for each in learned])
 """
 

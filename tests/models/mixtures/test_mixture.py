@@ -361,7 +361,7 @@ def test_new_rows_are_checked_too(counts):
         model.predict([[1.0, -1.0]])
     with pytest.raises(DataError, match="n=0: how many to draw must be an integer above 0"):
         model.sample(0)
-    with pytest.raises(SpecError, match="several likelihoods; torch has no mixture of those"):
+    with pytest.raises(SpecError, match="several likelihoods: torch has no such mixture"):
         Mixture([Normal(), Poisson()], 1).fit([[1.0, 2], [2.0, 3]]).distribution()
 
 

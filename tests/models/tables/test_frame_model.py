@@ -53,7 +53,7 @@ def test_text_is_categorical_beside_another_likelihood():
 
 def test_samples_are_a_table_of_the_same_kinds():
     model = FrameModel(Mixture([Normal(), Poisson(), Categorical(2)], 2, random_state=0), ["size", "visits", "colour"])
-    drawn = model.fit(rows()).sample(500, random_state=1)
+    drawn = model.fit(rows()).sample(500, random_state=1, return_hidden=True)
     assert drawn.columns == ["size", "visits", "colour", "component"]
     assert drawn["visits"].dtype.is_integer()
     assert set(drawn["colour"]) == {"red", "blue"}

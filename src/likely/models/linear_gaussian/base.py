@@ -16,7 +16,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -24,9 +24,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
+from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError
 from ...core.learned import Learned
-from ...core.random import seed_of
+from ...core.random import spread
 from ...core.validation import as_rows, as_weights
 
 __all__ = ["Block", "Inferred", "LinearGaussian", "LinearGaussianModel", "blocks", "has_missing", "patterns", "signed"]
@@ -134,11 +135,28 @@ class LinearGaussian:
 
     def sample(self, n: int, seed: int) -> Tensor:
         """n new rows."""
+        return self.draw(n, seed)[0]
+
+    def draw(self, n: int, seed: int) -> tuple[Tensor, Tensor]:
+        """n new rows (n, d), and their latent codes (n, k)."""
         generator = torch.Generator().manual_seed(seed)
         d, k = self.loadings.shape
         z = torch.randn(n, k, generator=generator, dtype=torch.float64)
         noise = torch.randn(n, d, generator=generator, dtype=torch.float64)
-        return z @ self.loadings.mT + self.mean + noise * self.noise.sqrt()
+        return z @ self.loadings.mT + self.mean + noise * self.noise.sqrt(), z
+
+    def fill(self, x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+        """x with missing values drawn given the known ones: what a new row is moved by, where x differs from it.
+
+        Also the latent code of the new rows, and their copy that misses what x misses (Matheron's rule).
+        """
+        new, code = self.draw(len(x), seed)
+        missing = x.isnan()
+        partial = torch.where(missing, torch.nan, new)
+        moved = torch.where(missing, new + self.impute(x) - self.impute(partial), x.double())
+        if bool((self.noise == 0).any()):
+            return moved, code.new_full(code.shape, torch.nan)  # z is a point that `posterior` refuses too
+        return moved, code + self.posterior(x)[0] - self.posterior(partial)[0]
 
     # --- parts ----------------------------------------------------------------------------------------------------
     def _precision(self, masks: Tensor, weighted: Tensor) -> Tensor:
@@ -185,7 +203,9 @@ class LinearGaussian:
 class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learned):
     """What a fitted linear-Gaussian model answers. A subclass gives its density in `_density`."""
 
+    log_prob_kind_: ClassVar[str] = "exact"
     random_state: Any
+    form_: str
 
     def _density(self) -> LinearGaussian:
         raise NotImplementedError(f"{type(self).__name__} must give its density")
@@ -195,7 +215,7 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Lea
         return self._density().log_prob(self._rows(X)).numpy()
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The mean log p(x) of the rows."""
+        """The mean of log p(x), in nats per row."""
         log_prob = self.log_prob(X)
         weight = as_weights(sample_weight, torch.from_numpy(log_prob))
         return float(np.average(log_prob, weights=None if weight is None else weight.numpy()))
@@ -211,15 +231,35 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Lea
         mean, root = density.posterior(x)
         return MultivariateNormal(mean, scale_tril=root)
 
-    def impute(self, X: Any) -> np.ndarray:
-        """X with each missing value replaced by its expectation given the known values of its row."""
-        return self._density().impute(self._rows(X)).numpy()
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
+        """X with each missing value at its mean given the known values of its row; a frame in, a frame out.
 
-    def sample(self, n: int = 1, random_state: Any = None) -> np.ndarray:
-        """n new rows (n, d)."""
+        With `draws`, so many draws of it instead: (draws, n, d).
+        """
+        x, density = self._rows(X), self._density()
+        if draws is None:
+            return in_form(density.impute(x).numpy(), form_of(X), getattr(self, "feature_names_in_", None))
+        seeds = spread(self._seed(random_state), count_of(draws, "draws"))
+        return np.stack([density.fill(x, seed)[0].numpy() for seed in seeds])
+
+    def sample(
+        self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
+    ) -> Any:
+        """n new rows (n, d), a frame if the model was fitted to one; with `return_hidden` also their codes z (n, k).
+
+        `condition` is one row with NaN for what is to be drawn given its other values.
+        """
         self._check_fitted()
-        seed = seed_of(self.random_state if random_state is None else random_state)
-        return self._density().sample(n, seed).numpy()
+        count, seed, density = count_of(n), self._seed(random_state), self._density()
+        if condition is None:
+            rows, code = density.draw(count, seed)
+        else:
+            given = self._rows(condition)
+            if len(given) != 1:
+                raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
+            rows, code = density.fill(given.expand(count, -1), seed)
+        found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
+        return (found, code.numpy()) if return_hidden else found
 
     def get_covariance(self) -> np.ndarray:
         """The covariance WWᵀ + Ψ of the rows."""
@@ -230,6 +270,8 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Lea
         if not reset:
             self._check_fitted()
         rows = as_rows(self, X, reset=reset, missing=True)
+        if reset:
+            self.form_ = form_of(X)
         name = type(self).__name__
         if rows.ndim != 2:
             raise DataError(f"X has shape {tuple(rows.shape)}; {name} needs one vector for each row: (n, d).")

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 
-from ...core.declared import FIT, HISTORY, POSITIVE, Array, Arrays, Values
+from ...core.declared import FIT, FORM, HISTORY, POSITIVE, Array, Arrays, Values
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.random import seed_of
 from ...core.spec import as_spec
@@ -54,7 +54,7 @@ class FactorAnalysis(LinearGaussianModel):
         "mean_": Array("D"),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = FIT
+    _values: ClassVar[Values] = {**FIT, "form_": FORM}
 
     def __init__(
         self,

@@ -12,13 +12,16 @@ from sklearn.base import TransformerMixin
 
 from ...core import distributed
 from ...core.declared import COVARIANCE, FINITE, FIT, HISTORY, Array, Arrays, Range, Values
+from ...core.draws import count_of
 from ...core.errors import DataError, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
 from ...core.spec import as_spec
+from ...core.validation import as_weights
 from ...inference.latent.em import EM
 from ...inference.latent.latent import LatentFit, LatentInference
 from ..markov.sequences import Sequences
+from .kalman.draws import draw_series, expected_rows, filled_rows
 from .kalman.em import StateSpace
 from .kalman.forecast import (
     Forecast,
@@ -36,9 +39,8 @@ from .kalman.recursion import (
     System,
     run_filter,
     series,
-    simulate,
 )
-from .kalman.smoother import Smoothed, run_smoother, scale_trils
+from .kalman.smoother import Smoothed, run_smoother
 from .kalman.structures import local_level, local_trend, seasonal
 
 __all__ = ["KalmanFilter"]
@@ -77,6 +79,7 @@ class KalmanFilter(TransformerMixin, Learned):
         "history_": HISTORY,
     }
     _values: ClassVar[Values] = FIT
+    log_prob_kind_: ClassVar[str] = "exact"
 
     def __init__(
         self,
@@ -138,14 +141,17 @@ class KalmanFilter(TransformerMixin, Learned):
         return cls(**seasonal(period, trend) | more)
 
     # --- learning -----------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any = None, lengths: Any = None) -> Self:
-        """Learn the matrices that are not known. y is ignored."""
+    def fit(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the matrices that are not known; `sample_weight` has one number for each series. y is ignored."""
         self._forget()
         inference = as_spec(self.inference, LatentInference, "inference")
         if self.covariance not in ("full", "diagonal"):
             raise SpecError(f'KalmanFilter(covariance={self.covariance!r}): covariance is "full" or "diagonal".')
         _, data = self._series(X, lengths, reset=True)
-        model = self._bound(data)
+        weight = as_weights(sample_weight, data.starts[1:])
+        if weight is not None and not bool(weight.all()):  # a series without weight is not there
+            data = _chosen(data, np.flatnonzero(weight.numpy()))
+        model = self._bound(data, None if weight is None else weight.numpy()[weight.numpy() > 0])
         if model.learn:
             fit = inference.run(model, seed_of(self.random_state), title="KalmanFilter", verbose=self.verbose)
         else:
@@ -160,7 +166,7 @@ class KalmanFilter(TransformerMixin, Learned):
         self.log_likelihood_ = float(fit.trace[-1])
         return self
 
-    def _bound(self, data: Series) -> StateSpace:
+    def _bound(self, data: Series, weight: np.ndarray | None) -> StateSpace:
         arguments = {name: getattr(self, name) for name in System._fields}
         k, p = count_states(self.n_states, arguments), data.x.shape[1]
         scale = float(np.nanmean(data.x**2)) or 1.0 if not np.isnan(data.x).all() else 1.0
@@ -173,7 +179,7 @@ class KalmanFilter(TransformerMixin, Learned):
             diagonal = self.covariance == "diagonal" and name in learn
             if diagonal and found is not None and np.count_nonzero(found) > np.count_nonzero(np.diag(found)):
                 raise SpecError(f'{name} is not diagonal, so EM cannot begin there with covariance="diagonal".')
-        return StateSpace(data, given, learn, k, diagonal=self.covariance == "diagonal")
+        return StateSpace(data, given, learn, k, diagonal=self.covariance == "diagonal", weight=weight)
 
     # --- answers ------------------------------------------------------------------------------------------------
     def filter(self, X: Any, lengths: Any = None) -> Any:
@@ -221,10 +227,11 @@ class KalmanFilter(TransformerMixin, Learned):
         _, data = self._series(X, lengths)
         return run_filter(data, self._system()).log_prob
 
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """log p(x), in nats a step."""
-        _, data = self._series(X, lengths)
-        return float(run_filter(data, self._system()).log_prob.sum() / len(data.x))
+    def score(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> float:
+        """The mean of log p(x) over the series."""
+        log_prob = self.log_prob(X, lengths)
+        weight = as_weights(sample_weight, log_prob)
+        return float(np.average(log_prob, weights=None if weight is None else weight.numpy()))
 
     def forecast(self, X: Any, steps: int = 1, level: float = 0.9, lengths: Any = None) -> Any:
         """The distribution of each of the next steps, with its interval: a `Forecast`, or a list for several series."""
@@ -238,39 +245,43 @@ class KalmanFilter(TransformerMixin, Learned):
         return several[0] if len(several) == 1 and not sequences.listed else several
 
     def sample(
-        self, n_steps: int = 1, n_sequences: int | None = None, given: Any = None, random_state: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A new series (T, p) and its states (T, k); with `n_sequences`, so many: (n, T, p) and (n, T, k).
+        self,
+        n: int = 1,
+        condition: Any = None,
+        random_state: Any = None,
+        *,
+        length: int = 100,
+        return_hidden: bool = False,
+    ) -> Any:
+        """n new series of `length` steps, (n, length, p); with `return_hidden` also their states (n, length, k).
 
-        With a `given` series, what may follow it.
+        With a series as `condition`, what may follow it.
         """
-        system = self._system()
-        _check_count("n_steps", n_steps)
-        if n_sequences is not None:
-            _check_count("n_sequences", n_sequences)
+        system, shape = self._system(), (count_of(n), count_of(length, "length"))
         mean, covariance = system.initial_mean, system.initial_covariance
-        if given is not None:
-            _, data = self._series(given, None)
+        if condition is not None:
+            _, data = self._series(condition, None)
             if len(data.starts) > 2:
-                raise DataError(f"given has {len(data.starts) - 1} series; a sample continues one.")
+                raise DataError(f"condition has {len(data.starts) - 1} series; a sample continues one.")
             mean, covariance = step_ahead(system, *last_state(run_filter(data, system), -1))
-        random = np.random.default_rng(seed_of(random_state))
-        first, moving, seeing = (
-            scale_trils(np.ascontiguousarray(each)[None])[0].T
-            for each in (covariance, system.transition_covariance, system.observation_covariance)
-        )
-        count, k = n_sequences or 1, len(mean)
-        starts = mean + random.normal(size=(count, k)) @ first
-        noise = random.normal(size=(count, n_steps - 1, k)) @ moving
-        path = [simulate(system.transition, system.transition_offset, starts[i], noise[i]) for i in range(count)]
-        states = np.stack(path)
-        rows = seen(system, states)
-        rows = rows + random.normal(size=rows.shape) @ seeing
-        return (rows[0], states[0]) if n_sequences is None else (rows, states)
+        random = np.random.default_rng(self._seed(random_state))
+        rows, states = draw_series(system, mean, covariance, shape, random)
+        return (rows, states) if return_hidden else rows
 
-    def _dimensions(self) -> dict[str, Any]:
-        arguments = {name: getattr(self, name) for name in System._fields}
-        return {"k": count_states(self.n_states, arguments), "p": self.n_features_in_}
+    def impute(self, X: Any, lengths: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
+        """X with each missing value at its mean given all observations of its series, (T, p).
+
+        With `draws`, so many draws of it instead: (draws, T, p) for each series.
+        """
+        sequences, data = self._series(X, lengths)
+        system = self._system()
+        if draws is None:
+            return sequences.together(expected_rows(data, system))
+        random, count = np.random.default_rng(self._seed(random_state)), count_of(draws, "draws")
+        found = np.stack([filled_rows(data, system, random) for _ in range(count)], 1)  # (T, draws, p)
+        if not sequences.listed:
+            return found.swapaxes(0, 1)
+        return [part.swapaxes(0, 1) for part in sequences.together(found)]
 
     # --- inside -------------------------------------------------------------------------------------------------
     def _system(self) -> System:
@@ -301,6 +312,13 @@ class KalmanFilter(TransformerMixin, Learned):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _chosen(data: Series, places: np.ndarray) -> Series:
+    """Some of the series."""
+    rows = np.concatenate([np.arange(data.starts[place], data.starts[place + 1]) for place in places])
+    lengths = np.diff(data.starts)[places]
+    return series(np.ascontiguousarray(data.x[rows]), np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
-from ...core.declared import AMOUNT, FIT, HISTORY, NOT_NEGATIVE, Array, Arrays, Values
+from ...core.declared import AMOUNT, FIT, FORM, HISTORY, NOT_NEGATIVE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
 from ...core.random import seed_of
 from ...core.spec import as_spec
@@ -67,7 +67,7 @@ class PCA(LinearGaussianModel):
         "loadings_": Array("D K"),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = {"noise_variance_": AMOUNT, **FIT}
+    _values: ClassVar[Values] = {"noise_variance_": AMOUNT, **FIT, "form_": FORM}
     history_: np.ndarray | None
 
     def __init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .chain import chain_log_prob, offsets_of, sample_states
+from .chain import chain_log_prob, offsets_of, sample_paths, sample_states
 from .forward_backward import Smoothed, filter_states, forward_backward
 from .viterbi import viterbi
 
@@ -12,6 +12,7 @@ __all__ = [
     "filter_states",
     "forward_backward",
     "offsets_of",
+    "sample_paths",
     "sample_states",
     "viterbi",
 ]

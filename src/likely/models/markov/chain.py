@@ -19,7 +19,7 @@ from ...core.errors import DataError
 from .forward_backward import filter_states, forward_backward
 from .log_domain import forward_in_logs, smooth_in_logs
 
-__all__ = ["chain_log_prob", "offsets_of", "sample_states"]
+__all__ = ["chain_log_prob", "offsets_of", "sample_paths", "sample_states"]
 
 
 def chain_log_prob(
@@ -135,9 +135,7 @@ def _writable(*logs: np.ndarray) -> bool:
 
 
 @njit(cache=True)  # type: ignore[untyped-decorator]
-def sample_paths(
-    filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarray, uniform: np.ndarray
-) -> np.ndarray:
+def sample_paths(filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """States (T,) drawn from p(z | x), backwards, from the filtered p(zₜ | x₁ … xₜ) and a uniform number for each step.
 
     p(zₜ | zₜ₊₁, x) ∝ p(zₜ | x₁ … xₜ) p(zₜ₊₁ | zₜ)

@@ -15,13 +15,15 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import torch
 from torch import Tensor
+from torch.distributions import Categorical
 
 from ...core import distributed
 from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
+from ...core.draws import count_of
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.estimator import Estimator
 from ...core.learned import Learned
-from ...core.random import isolated, seed_of
+from ...core.random import isolated, seed_of, spread
 from ...core.spec import as_spec, require
 from ...core.validation import as_weights
 from ...inference import EM, LatentInference
@@ -30,7 +32,7 @@ from ...likelihoods import Likelihood, Normal
 from ..emissions import Columns, Emission
 from ..emissions.mixture import MixtureEmission, describe, rebuild
 from ..emissions.starts import Init
-from . import filter_states, forward_backward, sample_states, viterbi
+from . import filter_states, forward_backward, sample_paths, sample_states, viterbi
 from .baum_welch import BaumWelch
 from .sequences import Sequences
 from .transitions import Transitions, allowed_transitions, long_run
@@ -58,6 +60,7 @@ class HiddenMarkov(Learned):
     [1.0, 20.0]
     """
 
+    log_prob_kind_: ClassVar[str] = "exact"
     _arrays: ClassVar[Arrays] = {
         "initial_": Array("K", SIMPLEX),
         "transition_": Array("K K", SIMPLEX),
@@ -164,10 +167,11 @@ class HiddenMarkov(Learned):
         """log p(x) of each sequence, (n,); −∞ for one that no path of states can give."""
         return self._filtered(X, lengths)[1]
 
-    def score(self, X: Any, y: Any = None, lengths: Any = None) -> float:
-        """The mean of log p(x), in nats a step."""
-        data, log_prob, _, _ = self._filtered(X, lengths)
-        return float(log_prob.sum() / len(data.x))
+    def score(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> float:
+        """The mean of log p(x) over the sequences."""
+        log_prob = self.log_prob(X, lengths)
+        weight = as_weights(sample_weight, log_prob)
+        return float(np.average(log_prob, weights=None if weight is None else weight.numpy()))
 
     def decode(
         self,
@@ -200,13 +204,19 @@ class HiddenMarkov(Learned):
         return self.decode(X, lengths)
 
     def posterior(self, X: Any, lengths: Any = None) -> Any:
+        """The distribution of the state of each step given its sequence: a torch `Categorical` with batch (T,).
+
+        Of a list of sequences, a list.
+        """
+        probabilities = self.predict_proba(X, lengths)
+        if isinstance(probabilities, list):
+            return [Categorical(torch.from_numpy(own), validate_args=False) for own in probabilities]
+        return Categorical(torch.from_numpy(probabilities), validate_args=False)
+
+    def predict_proba(self, X: Any, lengths: Any = None) -> Any:
         """p(zₜ = k | x), given the whole sequence: (T, K) for each sequence."""
         data, log_emission = self._emitted(X, lengths)
         return data.together(self._smoothed(data, log_emission))
-
-    def predict_proba(self, X: Any, lengths: Any = None) -> Any:
-        """The same as `posterior`."""
-        return self.posterior(X, lengths)
 
     def filter(self, X: Any, lengths: Any = None) -> Any:
         """p(zₜ = k | x₁ … xₜ), given what was seen until then: (T, K) for each sequence."""
@@ -233,23 +243,58 @@ class HiddenMarkov(Learned):
         return self.forecast_states(X, steps, lengths) @ means
 
     def sample(
-        self, n_steps: int = 1, n_sequences: int | None = None, random_state: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """A new sequence (T, d) and its states (T,); with `n_sequences`, so many: (n, T, d) and (n, T)."""
+        self,
+        n: int = 1,
+        condition: Any = None,
+        random_state: Any = None,
+        *,
+        length: int = 100,
+        return_hidden: bool = False,
+    ) -> Any:
+        """n new sequences of `length` steps, (n, length, d); with `return_hidden` also their states (n, length).
+
+        With a sequence as `condition`, what may follow it.
+        """
         self._check_fitted()
-        for name, value in (("n_steps", n_steps), ("n_sequences", n_sequences)):
-            if not (value is None and name == "n_sequences") and (not isinstance(value, int | np.integer) or value < 1):
-                raise DataError(f"{name}={value!r}: how many to draw must be a whole number above 0.")
-        seed = seed_of(random_state)
-        uniform = np.random.default_rng(seed).random((n_sequences or 1, n_steps))
-        states = sample_states(self.initial_, self.transition_, uniform)
+        shape, seed = (count_of(n), count_of(length, "length")), self._seed(random_state)
+        first = self.initial_
+        if condition is not None:
+            data, _, filtered, impossible = self._filtered(condition, None)
+            self._refuse(impossible)
+            if len(data) > 1:
+                raise DataError(f"condition has {len(data)} sequences; a sample continues one.")
+            first = filtered[-1] @ self.transition_
+        states = sample_states(first, self.transition_, np.random.default_rng(seed).random(shape))
         with isolated(seed):
             drawn = rebuild(self.emission_).sample(self._emission_params(), torch.from_numpy(states.ravel()))
         rows = drawn.numpy().reshape(*states.shape, -1)
-        return (rows[0], states[0]) if n_sequences is None else (rows, states)
+        return (rows, states) if return_hidden else rows
+
+    def impute(self, X: Any, lengths: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
+        """X with each missing value at its mean given its whole sequence (of labels, the most probable): (T, d).
+
+        With `draws`, so many draws of it instead: (draws, T, d) for each sequence.
+        """
+        data, log_emission = self._emitted(X, lengths)
+        emission, params = rebuild(self.emission_), self._emission_params()
+        if draws is None:
+            share = torch.from_numpy(self._smoothed(data, log_emission))
+            filled = torch.where(data.x.isnan(), emission.expected(params, data.x, share), data.x)
+            return data.together(filled.numpy())
+        _, _, filtered, impossible = self._filtered(X, lengths)
+        self._refuse(impossible)
+        found = []
+        for seed in spread(self._seed(random_state), count_of(draws, "draws")):
+            uniform = np.random.default_rng(seed).random(len(data.x))
+            states = sample_paths(filtered, self.transition_, data.offsets, uniform)
+            with isolated(seed):
+                found.append(emission.filled(params, data.x, torch.from_numpy(states)).numpy())
+        each = np.stack(found, 1)  # (T, draws, d): the first axis is that of the steps, which `together` parts
+        parts = data.together(each)
+        return [part.swapaxes(0, 1) for part in parts] if data.listed else each.swapaxes(0, 1)
 
     @property
-    def components_(self) -> dict[str, np.ndarray]:
+    def emission_parameters_(self) -> dict[str, np.ndarray]:
         """The emission's parameters by name, each with one row for each state (for mixtures also each component)."""
         self._check_fitted()
         return dict(self._learned_emission)
@@ -257,8 +302,8 @@ class HiddenMarkov(Learned):
     @property
     def eta_(self) -> np.ndarray:
         """The likelihoods' numbers η of each state: (K, size), or (K, M, size) for mixtures of M components."""
-        eta = self.components_["eta"]
-        mixing = self.components_.get("mixing")
+        eta = self.emission_parameters_["eta"]
+        mixing = self.emission_parameters_.get("mixing")
         return eta if mixing is None else eta.reshape(*mixing.shape, -1)
 
     @property

@@ -82,7 +82,7 @@ class Mixture(_FiniteMixture):
         self._check_fitted()
         parts = self._parts()
         if len(parts) > 1:
-            raise SpecError("The columns have several likelihoods; torch has no mixture of those: use `distributions_`.")
+            raise SpecError("The columns have several likelihoods: torch has no such mixture; use `distributions_`.")
         weights = distributions.Categorical(torch.from_numpy(self.weights_))
         return distributions.MixtureSameFamily(weights, _joint(*parts[0]))
 

@@ -16,6 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from ...core.draws import count_of, form_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.estimator import Estimator
 from ...data.columns import as_numbers, as_text, kind_of
@@ -86,7 +87,7 @@ class FrameModel(Estimator):
         """Learn how columns are coded, and the model of the rows."""
         if not hasattr(self.model, "fit") or isinstance(self.model, type):
             raise SpecError(f"FrameModel(model={self.model!r}): model must be a model such as Mixture(Normal(), 3).")
-        rows = as_frame(frame)
+        rows, self.form_ = as_frame(frame), "pandas" if form_of(frame) == "pandas" else "polars"
         if isinstance(self.columns, str):
             raise SpecError(f"FrameModel(columns={self.columns!r}): columns must be a list of column names.")
         names = list(self.columns) if self.columns is not None else [n for n in rows.columns if n != self.sequence]
@@ -144,18 +145,22 @@ class FrameModel(Estimator):
         check_is_fitted(self, "model_")
         return float(self.model_.score(self._rows(as_frame(frame))))
 
-    def sample(self, n: int = 1, random_state: Any = None) -> pl.DataFrame:
-        """n new rows as a table, and which component or state each came from."""
+    def sample(self, n: int = 1, random_state: Any = None, *, return_hidden: bool = False) -> Any:
+        """n new rows (of one sequence, if the model is of sequences) as a table of the kind that was fitted.
+
+        With `return_hidden`, a column more says which component or state each row came from.
+        """
         check_is_fitted(self, "model_")
         if not hasattr(self.model_, "sample"):
             raise DataError(f"{type(self.model_).__name__} cannot make new rows.")
-        drawn = self.model_.sample(n, random_state=random_state)
-        rows, hidden = drawn if isinstance(drawn, tuple) else (drawn, None)
-        values = np.asarray(rows).reshape(n, len(self.coded_))
+        count = count_of(n)
+        steps = {"n": 1, "length": count} if self._sequential else {"n": count}
+        rows, hidden = self.model_.sample(**steps, random_state=random_state, return_hidden=True)
+        values = np.asarray(rows).reshape(count, len(self.coded_))
         table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
-        if hidden is None or np.ndim(hidden) != 1:
-            return table
-        return table.with_columns(pl.Series(self.hidden_name, np.asarray(hidden)))
+        if return_hidden and np.size(hidden) == count:
+            table = table.with_columns(pl.Series(self.hidden_name, np.ravel(hidden)))
+        return table.to_pandas() if self.form_ == "pandas" else table
 
     @property
     def hidden_name(self) -> str:
@@ -212,13 +217,17 @@ class FrameModel(Estimator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         model, tensors = self.model_._state()
-        return {"coded": [{**asdict(c), "levels": list(c.levels)} for c in self.coded_], "model": model}, tensors
+        coded = [{**asdict(column), "levels": list(column.levels)} for column in self.coded_]
+        return {"coded": coded, "form": self.form_, "model": model}, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         for each in learned["coded"]:
             if each["kind"] not in ("number", "boolean", "category"):
                 raise ModelFileError(f"The file has a column of an unknown kind {each['kind']!r}.")
         self.coded_ = [Coded(each["name"], each["kind"], tuple(each["levels"])) for each in learned["coded"]]
+        if learned["form"] not in ("pandas", "polars"):
+            raise ModelFileError(f"The file has a table of an unknown kind {learned['form']!r}.")
+        self.form_ = learned["form"]
         self._name()
         self.model_ = self._suited()
         self.model_._restore(learned["model"], tensors)

@@ -31,11 +31,19 @@ class StateSpace(Latent):
     """Sequences and what is to be learned from them. Under `torchrun`, each process has its share of the sequences."""
 
     def __init__(
-        self, data: Series, given: dict[str, np.ndarray | None], learn: frozenset[str], k: int, diagonal: bool
+        self,
+        data: Series,
+        given: dict[str, np.ndarray | None],
+        learn: frozenset[str],
+        k: int,
+        diagonal: bool,
+        weight: np.ndarray | None = None,
     ) -> None:
         self.data, self.given, self.learn, self.k, self.diagonal = data, given, learn, k, diagonal
-        self.count = float(len(data.x))
+        weight = np.ones(len(data.starts) - 1) if weight is None else weight  # of each sequence
+        self.count = float(weight @ np.diff(data.starts))
         part = distributed.share(len(data.starts) - 1)
+        self.weight = weight[part]
         first, last = data.starts[part.start], data.starts[part.stop]
         self.own = series(data.x[first:last], data.starts[part.start : part.stop + 1] - first)
         self.floor = np.sqrt(np.maximum(1e-9 * _spread(data.x), 1e-200))
@@ -44,7 +52,7 @@ class StateSpace(Latent):
         return _stacked(first_systems(self.data, self.given, self.learn, self.k, seeds))
 
     def expect(self, params: Params) -> tuple[Params, Tensor]:
-        found = [moments(self.own, system) for system in _each(params)]
+        found = [moments(self.own, system, self.weight) for system in _each(params)]
         statistics = {name: torch.from_numpy(np.stack([each[0][name] for each in found])) for name in found[0][0]}
         return statistics, torch.tensor([log_prob for _, log_prob in found], dtype=torch.float64)
 
@@ -96,33 +104,41 @@ class StateSpace(Latent):
         return mean
 
 
-def moments(data: Series, system: System) -> tuple[Moments, float]:
-    """Sums over the sequences of the moments of w, v and z given x, and log p(x)."""
+def moments(data: Series, system: System, weight: np.ndarray | None = None) -> tuple[Moments, float]:
+    """Sums over the sequences, with their weights (n,), of the moments of w, v and z given x, and of log p(x)."""
     p, k = system.observation.shape
+    times = np.ones(len(data.starts) - 1) if weight is None else weight
     sums = {
         **{f"transition_{name}": np.zeros(shape) for name, shape in _shapes(k, k).items()},
         **{f"observation_{name}": np.zeros(shape) for name, shape in _shapes(p, k).items()},
         "initial_away": np.zeros(k),
         "initial_square": np.zeros((k, k)),
-        "initial_count": np.array(float(len(data.starts) - 1)),
+        "initial_count": np.array(times.sum()),
     }
     if len(data.x) == 0:
         return sums, 0.0
     found = run_filter(data, system)
     smooth = run_smoother(data, system, found)
-    weight = np.bincount(smooth.row, minlength=len(smooth.covariance)).astype(np.float64)
+    each = np.repeat(times, np.diff(data.starts))  # of each step
+    shares = np.bincount(smooth.row, each, minlength=len(smooth.covariance))  # of each covariance
     states = np.column_stack([smooth.means, np.ones(len(data.x))])  # z̃
     first = data.starts[:-1]
     away = smooth.means[first] - system.initial_mean
-    sums["initial_away"] += away.sum(0)
-    sums["initial_square"] += away.T @ away + smooth.covariance[smooth.row[first]].sum(0)
-    _add_transitions(sums, data, system, smooth, states, weight)
-    _add_observations(sums, data, system, found.gains.pattern[smooth.step], smooth, states, weight)
-    return sums, float(found.log_prob.sum())
+    sums["initial_away"] += times @ away
+    sums["initial_square"] += (away.T * times) @ away + np.tensordot(times, smooth.covariance[smooth.row[first]], 1)
+    _add_transitions(sums, data, system, smooth, states, each, shares)
+    _add_observations(sums, data, system, found.gains.pattern[smooth.step], smooth, states, each, shares)
+    return sums, float(times @ found.log_prob)
 
 
 def _add_transitions(
-    sums: Moments, data: Series, system: System, smooth: Smoothed, states: np.ndarray, weight: np.ndarray
+    sums: Moments,
+    data: Series,
+    system: System,
+    smooth: Smoothed,
+    states: np.ndarray,
+    each: np.ndarray,
+    weight: np.ndarray,
 ) -> None:
     """w = z_{t+1} − A z_t − b. With D = 1 − AG: Cov(w) = D V_{t+1} Dᵀ + A U Aᵀ, Cov(w, z_t) = V_{t+1} Gᵀ − A V_t."""
     inner = np.ones(len(data.x), dtype=bool)
@@ -137,13 +153,14 @@ def _add_transitions(
     back, rest = smooth.back[smooth.step[rows]], smooth.rest[smooth.step[rows]]
     now, after = smooth.covariance[rows], smooth.covariance[smooth.after[rows]]
     left = np.eye(len(a)) - a @ back
-    sums["transition_noise"] += noise.T @ noise + (times * (left @ after @ left.mT)).sum(0)
+    own = noise.T * each[here]
+    sums["transition_noise"] += own @ noise + (times * (left @ after @ left.mT)).sum(0)
     sums["transition_noise"] += a @ (times * rest).sum(0) @ a.T
-    sums["transition_cross"] += noise.T @ states[here]
+    sums["transition_cross"] += own @ states[here]
     sums["transition_cross"][:, :-1] += (times * (after @ back.mT)).sum(0) - a @ (times * now).sum(0)
-    sums["transition_states"] += states[here].T @ states[here]
+    sums["transition_states"] += (states[here].T * each[here]) @ states[here]
     sums["transition_states"][:-1, :-1] += (times * now).sum(0)
-    sums["transition_count"] += len(here)
+    sums["transition_count"] += each[here].sum()
 
 
 def _add_observations(
@@ -153,6 +170,7 @@ def _add_observations(
     pattern: np.ndarray,
     smooth: Smoothed,
     states: np.ndarray,
+    each: np.ndarray,
     weight: np.ndarray,
 ) -> None:
     """v = x − C z − d, of the columns seen; F v fills in the others, which keep the covariance H."""
@@ -171,16 +189,16 @@ def _add_observations(
         if not seen.all():
             fill[~seen] = np.linalg.lstsq(r[np.ix_(seen, seen)], r[np.ix_(seen, ~seen)], rcond=None)[0].T
             hidden[np.ix_(~seen, ~seen)] = r[np.ix_(~seen, ~seen)] - fill[~seen] @ r[np.ix_(seen, ~seen)]
-        noise = expected[rows][:, seen] @ fill.T
-        own = pattern == kind
+        noise, times = expected[rows][:, seen] @ fill.T, each[rows]
+        own, weighted = pattern == kind, noise.T * times
         spread = np.tensordot(weight[own], smooth.covariance[own], 1)
         reach = fill @ c[seen]
-        sums["observation_noise"] += noise.T @ noise + reach @ spread @ reach.T + len(here) * hidden
-        sums["observation_cross"] += noise.T @ here
+        sums["observation_noise"] += weighted @ noise + reach @ spread @ reach.T + times.sum() * hidden
+        sums["observation_cross"] += weighted @ here
         sums["observation_cross"][:, :-1] -= reach @ spread
-        sums["observation_states"] += here.T @ here
+        sums["observation_states"] += (here.T * times) @ here
         sums["observation_states"][:-1, :-1] += spread
-        sums["observation_count"] += len(here)
+        sums["observation_count"] += times.sum()
 
 
 def _corrected(
