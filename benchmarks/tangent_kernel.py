@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from likely.kernels.jacobian import tangent_kernel
+from likely.kernels.tangent import tangent_kernel
 
 from .timing import Result, compare, interleave, show
 

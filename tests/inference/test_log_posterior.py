@@ -138,7 +138,7 @@ def test_frozen_parameters_are_no_part_of_theta(data, problem_of):
         return module
 
     target = LogPosterior(problem_of(Regressor(Normal(0.5), network=network), *data))
-    assert list(target.trainable) == ["network.2.weight", "network.2.bias"]
+    assert list(target.parameters.shapes) == ["network.2.weight", "network.2.bias"]
     value, slope = target.value_and_grad(torch.zeros(2, target.size, dtype=torch.float64))
     assert target.size == 5
     assert slope.shape == (2, 5)

@@ -13,7 +13,7 @@ from torch import nn
 from likely.core.errors import DataError, SpecError
 from likely.kernels import NNGP, NTK
 from likely.kernels.duals import dual, own_dual
-from likely.kernels.jacobian import tangent_kernel
+from likely.kernels.tangent import tangent_kernel
 from likely.networks import MLP, Linear
 from likely.networks.layers.activation import activation
 
@@ -179,7 +179,7 @@ def test_blocks_do_not_change_the_answer(monkeypatch):
     torch.manual_seed(0)
     net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.Linear(4, 1)).double()
     whole = tangent_kernel(net, x)
-    monkeypatch.setattr("likely.kernels.jacobian.BLOCK", 60)
+    monkeypatch.setattr("likely.networks.jacobian.BLOCK", 60)
     torch.testing.assert_close(tangent_kernel(net, x), whole)
 
 

@@ -9,7 +9,7 @@ from scipy.linalg import expm
 from torch import nn
 
 from likely.core.errors import DataError
-from likely.kernels.jacobian import tangent_kernel
+from likely.kernels.tangent import tangent_kernel
 from likely.theory import gradient_flow, kernel_drift, linearise
 
 

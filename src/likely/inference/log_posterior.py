@@ -15,12 +15,13 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from ..core import distributed
-from ..core.random import isolated
 from ..data.rows import row_size
 from .dataset import Batch
 from .objective import OnEta
+from .parameters import FlatParameters
 from .predictor import Predictor
 from .problem import Problem
+from .settle import settle
 from .training.batched import batched
 
 __all__ = ["LogPosterior"]
@@ -39,12 +40,10 @@ class LogPosterior:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.module: nn.Module = problem.module()
-        _settle(self.module, problem)
-        self.module.eval()
-        self.trainable = {k: v.detach() for k, v in self.module.named_parameters() if v.requires_grad}
-        self.fixed = {k: v for k, v in self.module.state_dict().items() if k not in self.trainable}
-        self.size = sum(v.numel() for v in self.trainable.values())
+        self.module: nn.Module = settle(problem.module(), problem)
+        self.parameters = FlatParameters.trainable(self.module)
+        self.fixed = {k: v for k, v in self.module.state_dict().items() if k not in self.parameters.shapes}
+        self.size = self.parameters.size
         self._rates = self._prior_rates()
         self._sparse = self._rates is not None and bool(self._rates[0].any())
         self._stacked = batched(self.module)
@@ -58,13 +57,11 @@ class LogPosterior:
     # --- parameters ---------------------------------------------------------------------------------------------
     def start(self) -> Tensor:
         """The parameters that the module has now: (d,)."""
-        return torch.cat([value.flatten() for value in self.trainable.values()])
+        return self.parameters.flat(dict(self.module.named_parameters()))
 
     def named(self, theta: Tensor) -> dict[str, Tensor]:
         """Flat vectors (…, d) as named parameters (…, *shape)."""
-        pieces = theta.split([value.numel() for value in self.trainable.values()], -1)
-        shapes = ((name, value.shape) for name, value in self.trainable.items())
-        return {n: piece.reshape(*theta.shape[:-1], *s) for (n, s), piece in zip(shapes, pieces, strict=True)}
+        return self.parameters.named(theta)
 
     # --- the density --------------------------------------------------------------------------------------------
     @torch.no_grad()
@@ -208,31 +205,15 @@ class LogPosterior:
 
     def _prior_rates(self) -> tuple[Tensor, Tensor] | None:
         """The penalty rates of every number; None if the prior is not of that form."""
-        rates = [(self.problem.rates(name, value), value) for name, value in self.trainable.items()]
-        if any(rate is None for rate, _ in rates):
+        start = self.start()
+        rates = {name: self.problem.rates(name, value) for name, value in self.named(start).items()}
+        if any(rate is None for rate in rates.values()):
             return None
-        return tuple(  # type: ignore[return-value]
-            torch.cat([value.new_full((value.numel(),), getattr(rate, kind)) for rate, value in rates])
+        l1, l2 = (
+            self.parameters.spread_out(lambda name, kind=kind: getattr(rates[name], kind), start)  # type: ignore[misc]
             for kind in ("l1", "l2")
         )
-
-
-@torch.no_grad()
-def _settle(module: nn.Module, problem: Problem) -> None:
-    """One pass in training mode, so that layers which gather something from the rows have it, and means are of all."""
-    network = module.network if isinstance(module, Predictor) else module
-    if not any(True for _ in network.buffers()):
-        return
-    layers = [layer for layer in network.modules() if getattr(layer, "track_running_stats", False)]
-    momenta = [layer.momentum for layer in layers]
-    with isolated(problem.seed):
-        module.train()
-        for number, batch in enumerate(problem.data.blocks(), 1):
-            for layer in layers:
-                layer.momentum = 1 / number  # type: ignore[assignment]
-            module(*problem.objective.inputs(batch))
-    for layer, momentum in zip(layers, momenta, strict=True):
-        layer.momentum = momentum
+        return l1, l2
 
 
 @torch.no_grad()

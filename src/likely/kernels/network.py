@@ -17,7 +17,7 @@ from ..networks import MLP, Network
 from ..networks.layers.activation import gain
 from .base import Kernel, KernelModule
 from .infinite import Recursion, dense_layers
-from .jacobian import tangent_kernel
+from .tangent import tangent_kernel
 
 __all__ = ["NNGP", "NTK"]
 

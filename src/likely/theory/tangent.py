@@ -17,7 +17,7 @@ from torch.func import functional_call, jvp
 
 from ..core.errors import DataError
 from ..core.twins import twin
-from ..kernels.jacobian import tangent_kernel
+from ..kernels.tangent import tangent_kernel
 
 __all__ = ["gradient_flow", "kernel_drift", "linearise"]
 

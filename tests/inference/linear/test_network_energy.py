@@ -8,10 +8,9 @@ import torch
 from torch.func import functional_call
 
 from likely import Classifier, Regressor
-from likely.inference.linear import network_energy
 from likely.inference.linear.network_energy import NetworkEnergy
 from likely.likelihoods import Normal, Poisson
-from likely.networks import MLP
+from likely.networks import MLP, jacobian
 from likely.priors import Laplace
 from likely.priors import Normal as NormalPrior
 
@@ -23,9 +22,9 @@ def data(rng):
 
 def definition(problem, energy):
     def value(point):
-        parameters = energy._named(point)
+        parameters = energy.parameters.named(point)
         batch = problem.data.batch(slice(None))
-        eta = functional_call(energy.module, (parameters, energy.fixed), (batch.x,))
+        eta = functional_call(energy.module, (parameters, energy.jacobian.fixed), (batch.x,))
         return -problem.objective.log_likelihood(eta, batch) - problem.smooth_log_prior(parameters)
 
     return value
@@ -72,7 +71,7 @@ def test_blocks_do_not_change_the_sums(data, problem_of, monkeypatch):
     problem = problem_of(Regressor(Poisson(), MLP((3,), "tanh"), random_state=0), X, y, sample_weight=weight)
     energy = NetworkEnergy(problem)
     whole = energy.value(energy.start(), hessian=True)
-    monkeypatch.setattr(network_energy, "BLOCK", 8 * energy.size * 4)  # four rows at a time
+    monkeypatch.setattr(jacobian, "BLOCK", energy.size * 4)  # four rows at a time
     for ours, theirs in zip(energy.value(energy.start(), hessian=True), whole, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-10)
 

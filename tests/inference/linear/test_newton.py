@@ -367,7 +367,7 @@ def test_a_small_network_ends_at_a_stationary_point(likelihood, prior, rng, X, p
     estimator = Classifier if likelihood.labels else Regressor
     model = estimator(likelihood, MLP((3,), "tanh"), prior, Newton(), random_state=0).fit(X, y)
     energy = NetworkEnergy(problem_of(model, X, y))
-    point = torch.cat([model.posterior_.parameters[name][0].flatten() for name in energy.trainable])
+    point = energy.parameters.flat(model.posterior_.parameters)[0]
     start, slope = energy.value(energy.start(), hessian=False)[1], energy.value(point, hessian=False)[1]
     l1 = energy.l1()
     at_rest = torch.where(point != 0, slope + l1 * point.sign(), (slope.abs() - l1).clamp_min(0))

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ..parameters import FlatParameters
+
 __all__ = ["Block", "Dense", "Diagonal", "Layer", "dense", "diagonal", "layer"]
 
 FLAT = 1e-12
@@ -153,8 +155,7 @@ def _log_gram(root: Tensor) -> float:
 
 
 def _named(flat: Tensor, names: tuple[str, ...], shapes: Mapping[str, torch.Size]) -> dict[str, Tensor]:
-    pieces = flat.split([shapes[name].numel() for name in names], 1)
-    return {name: piece.unflatten(1, shapes[name]) for name, piece in zip(names, pieces, strict=True)}
+    return FlatParameters({name: tuple(shapes[name]) for name in names}).named(flat)
 
 
 def _noise(random: torch.Generator | None, like: Tensor, *shape: int) -> Tensor:

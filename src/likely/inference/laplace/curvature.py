@@ -13,83 +13,17 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, jacrev, vmap
 
 from ...core import distributed
 from ...data.rows import Inputs, Rows
+from ...networks.jacobian import Jacobian
 from ..dataset import Batch
 from ..objective import OnEta
 from ..predictor import is_linear
 from ..problem import Problem
 from .blocks import Block, dense, diagonal, layer
 
-__all__ = ["Jacobian", "full_blocks", "independent_blocks", "kronecker_blocks", "prior_curvature"]
-
-BLOCK = 1 << 22
-"""Numbers of one block of Jacobians."""
-
-
-class Jacobian:
-    """η of rows and its derivatives with respect to some parameters of a module, row by row."""
-
-    def __init__(self, module: nn.Module, names: tuple[str, ...]) -> None:
-        own = {k: v.detach() for k, v in module.named_parameters()} | dict(module.named_buffers())
-        self.module = module
-        self.chosen = {name: own[name] for name in names}
-        self.fixed = {name: value for name, value in own.items() if name not in self.chosen}
-        self.size = sum(value.numel() for value in self.chosen.values())
-        self._vmap = True
-
-    def blocks(self, x: Inputs) -> Iterator[tuple[slice, Tensor, dict[str, Tensor]]]:
-        """Slices of η's first axis with η (b, …, size) and derivatives (b, numbers of η in an entry, *shape)."""
-        with torch.no_grad():
-            width = self.module(x[:1]).numel() if len(x) else 1
-        step, done = max(1, BLOCK // max(1, self.size * width)), 0
-        for rows in x.split(step):
-            with torch.no_grad():
-                eta = self.module(rows)
-            part = slice(done, done + len(eta))
-            done += len(eta)
-            yield part, eta, self._of(rows, eta[0].numel()) if isinstance(rows, Tensor) else self._together(rows)
-
-    def _together(self, x: Rows) -> dict[str, Tensor]:
-        """Rows that a module may only take as a whole."""
-
-        def eta_of(chosen: dict[str, Tensor]) -> Tensor:
-            return functional_call(self.module, (chosen, self.fixed), (x,))
-
-        if self._vmap:
-            try:
-                return jacrev(eta_of)(self.chosen)
-            except RuntimeError:
-                self._vmap = False
-        with torch.no_grad():
-            shape = eta_of(self.chosen).shape
-        found = self._row(lambda chosen, _: eta_of(chosen).reshape(-1), None, shape.numel())
-        return {name: value.reshape(*shape, *value.shape[1:]) for name, value in found.items()}
-
-    def _of(self, x: Tensor, width: int) -> dict[str, Tensor]:
-        def eta_of(chosen: dict[str, Tensor], row: Tensor) -> Tensor:
-            return functional_call(self.module, (chosen, self.fixed), (row.unsqueeze(0),)).reshape(-1)
-
-        if self._vmap:
-            try:
-                return vmap(jacrev(eta_of), in_dims=(None, 0))(self.chosen, x)
-            except RuntimeError:  # the module does something that cannot be vectorised over rows: one by one then
-                self._vmap = False
-        rows = [self._row(eta_of, row, width) for row in x]
-        return {name: torch.stack([row[name] for row in rows]) for name in self.chosen}
-
-    def _row(self, eta_of: Callable[..., Tensor], row: Tensor | None, width: int) -> dict[str, Tensor]:
-        with torch.enable_grad():
-            chosen = {name: value.clone().requires_grad_() for name, value in self.chosen.items()}
-            eta = eta_of(chosen, row)
-            found = []
-            for j in range(width):
-                grads = torch.autograd.grad(eta[j], list(chosen.values()), retain_graph=True, allow_unused=True)
-                pairs = zip(grads, chosen.values(), strict=True)
-                found.append([torch.zeros_like(v) if g is None else g for g, v in pairs])
-        return {name: torch.stack([row[i] for row in found]).detach() for i, name in enumerate(chosen)}
+__all__ = ["full_blocks", "independent_blocks", "kronecker_blocks", "prior_curvature"]
 
 
 def full_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, Tensor]) -> list[Block]:

@@ -18,9 +18,9 @@ from torch.distributions import Distribution, Normal
 
 from ...core.errors import ModelFileError
 from ...data.rows import Inputs
+from ...networks.jacobian import Jacobian
 from ..posterior import Posterior, average, check_draws
 from .blocks import Block, Dense, Diagonal, Layer
-from .curvature import Jacobian
 
 __all__ = ["LaplacePosterior"]
 

@@ -204,9 +204,8 @@ class _Run:
     def posterior(self) -> ChainPosterior:
         flat = self.kept.flatten(0, 1)
         place = self.problem.data.x.device
-        found = ChainPosterior.of_draws(
-            self.target.module, self.target.named(flat.to(place)), self.target.fixed, self.log_prob, self.stats
-        )
+        drawn = self.target.named(flat.to(place))
+        found = ChainPosterior.of_draws(self.target.module, drawn, self.log_prob, self.stats)
         found.info |= {
             "acceptance": float(self.stats["acceptance_rate"].mean()),
             "step_size": float(self.stats["step_size"][:, -1].mean()) if "step_size" in self.stats else None,

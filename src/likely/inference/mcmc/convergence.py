@@ -38,7 +38,7 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
     """
     module, flat = target.module, draws.flatten(0, 1)
     if isinstance(module, Predictor) and module.linear is not None:
-        names = [f"{name}[{i}]" for name, value in target.trainable.items() for i in range(value.numel())]
+        names = target.parameters.labels()
         values = flat
     else:
         data = target.problem.data

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from ...core.errors import DataError, ModelFileError
 from ...data.rows import Inputs
 from ...sampling.chains import arviz
+from ..parameters import stacked
 from ..posterior import Posterior
 
 __all__ = ["ChainPosterior", "room_for"]
@@ -55,17 +56,13 @@ class ChainPosterior(Posterior):
         cls,
         module: nn.Module,
         parameters: Mapping[str, Tensor],
-        fixed: Mapping[str, Tensor],
         log_prob: Tensor,
         stats: Mapping[str, Tensor],
     ) -> ChainPosterior:
-        """From drawn parameters (chains · draws, …) and what all draws share."""
+        """From drawn parameters (chains · draws, …); what is not drawn is the module's own in all."""
         count = log_prob.numel()
-        same = {name: value.expand(count, *value.shape) for name, value in fixed.items()}
-        own = {name: parameters[name] if name in parameters else same[name] for name, _ in module.named_parameters()}
-        buffers = {name: same[name] for name, _ in module.named_buffers() if name in same}
         weights = torch.full((count,), 1 / count, dtype=log_prob.dtype, device=log_prob.device)
-        made = cls(module, own, buffers, weights)
+        made = cls(module, *stacked(module, parameters, count), weights)
         made.log_prob, made.stats, made.drawn = log_prob, dict(stats), tuple(parameters)
         return made
 

@@ -60,7 +60,7 @@ def _directions(density: Whitened, position: Tensor) -> tuple[Tensor, Tensor]:
     if density.factor is not None:
         return position.new_zeros(size), torch.eye(size, dtype=position.dtype, device=position.device)
     middle = position[0]
-    chosen = _some_of_each([value.numel() for value in density.target.trainable.values()]).to(position.device)
+    chosen = _some_of_each(density.target.parameters.sizes).to(position.device)
     moves = position.new_zeros(len(chosen), size)
     moves[torch.arange(len(chosen)), chosen] = 30 * (1 + middle[chosen].abs())
     return middle, moves

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,6 +23,7 @@ from ...core.progress import progress
 from ...core.random import spread
 from ...core.spec import as_spec, require
 from ..log_posterior import LogPosterior
+from ..parameters import stacked
 from ..posterior import Posterior
 from ..preconditioner import (
     SMALL,
@@ -118,7 +119,8 @@ class _StochasticGradient(Inference):
             "gradient_noise": float(ground.landscape.noise.max()),
             "batches": gradient.count,
         }
-        return _posterior(density, theta, weights, info)
+        members = stacked(density.module, density.named(theta), len(theta))
+        return Posterior(density.module, *members, weights, info)
 
     def _run(self, gradient: MiniBatches, ground: _Ground, seed: int) -> tuple[list[Tensor], list[float], float]:
         """The kept θ, each (chains, d), their step sizes, and the step size that the schedule multiplies."""
@@ -227,14 +229,3 @@ class _Ground:
         usual = math.sqrt(len(slope[0]) * (1 + self.landscape.stiffness) + float(self.landscape.noise.sum()))
         pulled = self.coordinates.pull(slope)
         return pulled * (10 * usual / pulled.norm(dim=1, keepdim=True)).clamp_max(1)
-
-
-def _posterior(density: LogPosterior, theta: Tensor, weights: Tensor, info: dict[str, Any]) -> Posterior:
-    """Flat vectors as members; parameters that are not trained are the same in all."""
-    named, count = density.named(theta), len(theta)
-    parameters = {
-        name: named[name] if name in named else value.detach().expand(count, *value.shape)
-        for name, value in density.module.named_parameters()
-    }
-    buffers = {name: value.expand(count, *value.shape) for name, value in density.module.named_buffers()}
-    return Posterior(density.module, parameters, buffers, weights, info)

@@ -18,6 +18,7 @@ from ..linear.design import Design, design_of
 from ..linear.glm import LinearEnergy
 from ..linear.minimise import equilibrated, minimise
 from ..log_posterior import LogPosterior
+from ..parameters import FlatParameters
 from ..problem import Problem
 
 __all__ = ["Whitened", "start_chains", "whitened"]
@@ -111,16 +112,14 @@ def _places(design: Design) -> Tensor:
 
 
 def _flat(module: nn.Module) -> Tensor:
-    return torch.cat([value.detach().flatten() for value in module.parameters()]).clone()
+    own = dict(module.named_parameters())
+    return FlatParameters.of(own).flat(own)
 
 
 def _initialised(problem: Problem, target: LogPosterior, chains: int) -> Tensor:
     """The parameters of a new module for each chain: (chains, d)."""
-    rows = []
-    for seed in spread(problem.seed, chains):
-        own = dict(problem.module(seed).named_parameters())
-        rows.append(torch.cat([own[name].detach().flatten() for name in target.trainable]))
-    return torch.stack(rows)
+    modules = (problem.module(seed) for seed in spread(problem.seed, chains))
+    return torch.stack([target.parameters.flat(dict(module.named_parameters())) for module in modules])
 
 
 def _descended(density: Whitened, theta: Tensor, steps: int) -> Tensor:

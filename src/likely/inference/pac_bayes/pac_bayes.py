@@ -25,6 +25,7 @@ from ...core.spec import as_spec, is_whole, require
 from ...data.rows import Ragged
 from ...optim import Adam, Optimizer
 from ..log_posterior import LogPosterior
+from ..parameters import stacked
 from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .bound import kl_inverse, pac_bayes_bound
@@ -107,11 +108,8 @@ class PACBayes(Inference):
         info = self._bound(problem, network, loss, gaussian, torch.Generator().manual_seed(seeds[1]))
         with torch.no_grad():
             theta = gaussian.draw(self.draws, torch.Generator().manual_seed(seeds[2]))
-        fixed = {k: v.detach() for k, v in network.module.named_parameters() if k not in network.trainable}
-        members = network.named(theta) | {k: v.expand(self.draws, *v.shape).clone() for k, v in fixed.items()}
-        parameters = {name: members[name].contiguous() for name, _ in network.module.named_parameters()}
-        buffers = {k: v.expand(self.draws, *v.shape).clone() for k, v in network.module.named_buffers()}
-        return Posterior(network.module, parameters, buffers, info=info)
+        members = {name: value.contiguous() for name, value in network.named(theta).items()}
+        return Posterior(network.module, *stacked(network.module, members, self.draws), info=info)
 
     def _train(self, problem: Problem, network: LogPosterior, loss: BoundedLoss, seed: int) -> _Gaussian:
         data, random = problem.data, torch.Generator().manual_seed(seed)
@@ -196,12 +194,13 @@ class _Gaussian:
     @classmethod
     def at(cls, network: LogPosterior, prior_scale: float | None) -> _Gaussian:
         start = network.start()
-        parts = []
-        for name, value in network.trainable.items():
-            rates = network.problem.rates(name, value)
-            own = rates.l2**-0.5 if rates is not None and rates.l2 else prior_scale or math.nan
-            parts.append(value.new_full((value.numel(),), own))
-        given = torch.cat(parts)
+        rates = {name: network.problem.rates(name, value) for name, value in network.named(start).items()}
+
+        def scale_of(name: str) -> float:
+            own = rates[name]
+            return own.l2**-0.5 if own is not None and own.l2 else prior_scale or math.nan
+
+        given = network.parameters.spread_out(scale_of, start)
         first = torch.where(given.isnan(), 0.1, given)
         log_prior = start.new_tensor(math.log(0.1)).requires_grad_()
         scale = first.clamp_max(0.1).log().requires_grad_()

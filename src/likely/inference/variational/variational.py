@@ -22,6 +22,7 @@ from ...core.random import spread
 from ...core.spec import as_spec, require
 from ...optim import Adam, Cosine, Optimizer
 from ..log_posterior import LogPosterior
+from ..parameters import FlatParameters, stacked
 from ..posterior import Posterior, check_draws
 from ..preconditioner import (
     SMALL,
@@ -114,14 +115,12 @@ class Variational(Inference):
         climb = _Climb(self, density, spread(problem.seed, 4))
         climb.run()
         gaussian = climb.gaussian()
-        parameters, buffers = density.module.named_parameters(), density.module.named_buffers()
         return VariationalPosterior(
             density.module,
-            {name: value.detach().unsqueeze(0) for name, value in parameters},
-            {name: value.unsqueeze(0) for name, value in buffers},
+            *stacked(density.module, {}, 1),
             info=climb.info() | {"draws": self.draws, "seed": spread(problem.seed, 5)[4]},
             gaussian=gaussian,
-            trainable=list(density.trainable),
+            trainable=list(density.parameters.shapes),
         )
 
 
@@ -278,6 +277,7 @@ class VariationalPosterior(Posterior):
     ) -> None:
         self.gaussian, self.trainable = gaussian, trainable
         self._one = dict(parameters)
+        self._flat = _trained(self._one, trainable)
         count = int((info or {})["draws"])
         generator = torch.Generator().manual_seed(int((info or {})["seed"]))
         members = self._named(gaussian.draw(count, generator, mirrored=True))
@@ -291,13 +291,9 @@ class VariationalPosterior(Posterior):
 
     def _named(self, theta: Tensor) -> dict[str, Tensor]:
         """Flat vectors (k, d) as stacked parameters; those that are not trained are the same in all."""
-        pieces = iter(theta.split([self._one[name].numel() for name in self.trainable], 1))
-        return {
-            name: next(pieces).reshape(-1, *value.shape[1:])
-            if name in self.trainable
-            else value.expand(len(theta), *value.shape[1:])
-            for name, value in self._one.items()
-        }
+        drawn = self._flat.named(theta)
+        same = {name: value.expand(len(theta), *value.shape[1:]) for name, value in self._one.items()}
+        return same | drawn
 
     # --- files --------------------------------------------------------------------------------------------------
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -318,7 +314,7 @@ class VariationalPosterior(Posterior):
         check_draws(info)
         if not isinstance(trainable, list) or not all(name in mean.parameters for name in trainable):
             raise ModelFileError("The file does not fit its own specs: it names parameters that its network lacks.")
-        flat = torch.cat([mean.parameters[name].flatten() for name in mean.parameters if name in trainable])
+        flat = _trained(mean.parameters, trainable).flat(mean.parameters)[0]
         if len(mean) != 1:
             raise ModelFileError("The file does not fit its own specs: it needs one mean.")
         parts = {name: tensors[name].to(flat.dtype) for name in ("scale", "factor") if name in tensors}
@@ -331,3 +327,8 @@ class VariationalPosterior(Posterior):
             raise ModelFileError("The file does not fit its own specs: its covariance is not finite.")
         gaussian = Gaussian(flat, parts.get("scale"), parts.get("factor"))
         return cls(module, mean.parameters, mean.buffers, info=info, gaussian=gaussian, trainable=trainable)
+
+
+def _trained(parameters: Mapping[str, Tensor], trainable: list[str]) -> FlatParameters:
+    """Those of stacked parameters (1, …) that q is about, in the order of the module."""
+    return FlatParameters({name: tuple(v.shape[1:]) for name, v in parameters.items() if name in trainable})

@@ -13,14 +13,12 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call, jacrev, vmap
+
+from ..networks.jacobian import Jacobian
 
 from ..core.twins import twin
 
 __all__ = ["tangent_kernel"]
-
-BLOCK = 1 << 25
-"""Numbers of the Jacobian that are held at once."""
 
 
 def tangent_kernel(
@@ -104,21 +102,13 @@ def _traces(module: nn.Module, layers: dict[str, nn.Linear], x: Tensor) -> list[
 
 
 def _by_blocks(module: nn.Module, x: Tensor, other: Tensor | None, factors: dict[str, float]) -> Tensor:
-    parameters = {name: value.detach() for name, value in module.named_parameters()}
-    buffers = dict(module.named_buffers())
+    derivatives = Jacobian(module)
     roots = {name: factor**0.5 for name, factor in factors.items()}
 
-    def outputs(theta: dict[str, Tensor], row: Tensor) -> Tensor:
-        return functional_call(module, (theta, buffers), (row.unsqueeze(0),)).reshape(-1)
-
     def jacobian(rows: Tensor) -> Tensor:  # (rows, k, parameters)
-        parts = vmap(jacrev(outputs), in_dims=(None, 0))(parameters, rows)
-        return torch.cat([roots[name] * part.flatten(2) for name, part in parts.items()], 2)
+        return torch.cat([roots[name] * part.flatten(2) for name, part in derivatives.of(rows).items()], 2)
 
-    size = sum(value.numel() for value in parameters.values())
-    with torch.no_grad():
-        k = module(x[:1]).numel()
-    step = max(1, BLOCK // max(1, size * k))
+    k, step = derivatives.eta(x[:1]).numel(), derivatives.step(x)
     columns = x if other is None else other
     total = x.new_empty(len(x), len(columns))
     for first in range(0, len(x), step):
