@@ -28,13 +28,14 @@ from ...core.spec import require, transient
 from ...sampling.density import as_generator
 from ...sampling.sampler import Info, Sampler, State
 from ..checkpoint import Checkpoint, Saver, data_fingerprint
+from ..coordinates import CoordinateDensity, Coordinates
 from ..log_posterior import LogPosterior
 from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .convergence import agreement
 from .draws import ChainPosterior, room_for
 from .improper import check_proper
-from .whitened import Whitened, start_chains, whitened
+from .start import coordinates_of, start_chains
 
 __all__ = ["_MarkovChain"]
 
@@ -108,23 +109,24 @@ class _Run:
         self.kept, self.file = room_for(shape, spec.stream, again=saved is not None)
         distributed.sum_(torch.zeros(()))  # no process writes to a file that another still makes
         if saved is None:
-            self.density = whitened(problem, self.target)
+            self.coordinates = coordinates_of(problem, self.target)
         else:
             place = problem.data.x.device
             centre, factor = (
                 None if saved[name] is None else _own(saved[name], place) for name in ("centre", "factor")
             )
-            self.density = Whitened(self.target, centre, factor)
-        self.sampler = spec.sampler(whitened=self.density.factor is not None)
+            assert centre is not None
+            self.coordinates = Coordinates(centre, factor)
+        self.density = CoordinateDensity(self.target, self.coordinates)
+        self.sampler = spec.sampler(whitened=self.coordinates.dense)
         self.state = self._begin() if saved is None else self._resume(saved)
 
     def _begin(self) -> State:
-        density = self.density
         descent = min(DESCENT, 2 * self.spec.warmup)
-        position = start_chains(self.problem, density, self.spec.chains, descent, self.generator)
-        position = _possible(density, position)
-        check_proper(density, position, self.problem.prior)
-        return self.sampler.init(position, density)
+        position = start_chains(self.target, self.coordinates, self.spec.chains, descent, self.generator)
+        position = _possible(self.density, position)
+        check_proper(self.target, self.coordinates, position, self.problem.prior)
+        return self.sampler.init(position, self.density)
 
     # --- the loop -----------------------------------------------------------------------------------------------
     def loop(self) -> None:
@@ -151,7 +153,7 @@ class _Run:
         number, rest = divmod(self.index - self.spec.warmup + 1, self.spec.thin)
         if rest:
             return
-        self.kept[:, number - 1] = self.density.theta(self.state.position).to(self.kept)
+        self.kept[:, number - 1] = self.coordinates.point(self.state.position).to(self.kept)
         self.log_prob[:, number - 1] = self.state.log_prob
         for name, value in {"acceptance_rate": info.acceptance, **info.stats}.items():
             if name not in self.stats:
@@ -177,8 +179,8 @@ class _Run:
                 "index": self.index,
                 "divergences": self.divergences,
                 "generator": self.generator.get_state(),
-                "centre": self.density.centre,
-                "factor": self.density.factor,
+                "centre": self.coordinates.centre,
+                "factor": self.coordinates.factor,
                 "state": _plain(self.state),
                 "draws": self.kept[:, :done].contiguous() if self.spec.stream is None else None,
                 "log_prob": self.log_prob[:, :done].contiguous(),
@@ -248,7 +250,7 @@ def _threads(work: int) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def _possible(density: Whitened, position: Tensor) -> Tensor:
+def _possible(density: CoordinateDensity, position: Tensor) -> Tensor:
     """Starts with a finite log-density and slope; those without take the place of others."""
     value, slope = density.value_and_grad(position)
     good = value.isfinite() & slope.isfinite().all(1)

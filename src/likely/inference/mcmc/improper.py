@@ -15,7 +15,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ApproximationWarning, TrainingError
-from .whitened import Whitened
+from ..coordinates import CoordinateDensity, Coordinates
+from ..log_posterior import LogPosterior
 
 __all__ = ["check_proper"]
 
@@ -26,9 +27,10 @@ LOOKED_AT = 64
 
 
 @torch.no_grad()
-def check_proper(density: Whitened, position: Tensor, prior: object) -> None:
+def check_proper(target: LogPosterior, coordinates: Coordinates, position: Tensor, prior: object) -> None:
     """Raise for a linear model whose weights have no proper posterior; warn where the same happens to other numbers."""
-    middle, directions = _directions(density, position)
+    density = CoordinateDensity(target, coordinates)
+    middle, directions = _directions(target, coordinates, position)
     values = []
     for distance in (30.0, 300.0):
         moves = distance * torch.cat([directions, -directions])
@@ -38,8 +40,8 @@ def check_proper(density: Whitened, position: Tensor, prior: object) -> None:
     if not bool(endless.any()):
         return
     move = directions[int(endless.nonzero()[0]) % len(directions)]
-    name = _name(density, move)
-    if density.factor is not None and name != "shared":
+    name = _name(target, coordinates, move)
+    if coordinates.dense and name != "shared":
         raise TrainingError(
             f"With {prior!r} there is no posterior to draw from: along some direction of {name} the data stay as "
             "probable however large the weights become (as where a plane separates the classes), and the prior does "
@@ -54,13 +56,13 @@ def check_proper(density: Whitened, position: Tensor, prior: object) -> None:
     )
 
 
-def _directions(density: Whitened, position: Tensor) -> tuple[Tensor, Tensor]:
+def _directions(target: LogPosterior, coordinates: Coordinates, position: Tensor) -> tuple[Tensor, Tensor]:
     """The middle (size,) and unit moves from it (k, size): standard deviations, or sizes of weights in a network."""
-    size = density.size
-    if density.factor is not None:
+    size = coordinates.size
+    if coordinates.dense:
         return position.new_zeros(size), torch.eye(size, dtype=position.dtype, device=position.device)
     middle = position[0]
-    chosen = _some_of_each(density.target.parameters.sizes).to(position.device)
+    chosen = _some_of_each(target.parameters.sizes).to(position.device)
     moves = position.new_zeros(len(chosen), size)
     moves[torch.arange(len(chosen)), chosen] = 30 * (1 + middle[chosen].abs())
     return middle, moves
@@ -75,8 +77,8 @@ def _some_of_each(sizes: list[int]) -> Tensor:
     return torch.cat(found)
 
 
-def _name(density: Whitened, move: Tensor) -> str:
+def _name(target: LogPosterior, coordinates: Coordinates, move: Tensor) -> str:
     """The parameter that a move changes most."""
-    change = move if density.factor is None else density.factor @ move
-    sizes = {name: float(part.abs().max()) for name, part in density.target.named(change).items()}
+    change = coordinates.spread(move)
+    sizes = {name: float(part.abs().max()) for name, part in target.named(change).items()}
     return max(sizes, key=lambda name: sizes[name])

@@ -22,16 +22,11 @@ from ...core.errors import TrainingError
 from ...core.progress import progress
 from ...core.random import spread
 from ...core.spec import as_spec, require
+from ..coordinates import Coordinates, ValueAndGrad
 from ..log_posterior import LogPosterior
 from ..parameters import stacked
 from ..posterior import Posterior
-from ..preconditioner import (
-    SMALL,
-    Preconditioner,
-    Slope,
-    precondition,
-    stiffness,
-)
+from ..precondition import SMALL, precondition, stiffness
 from ..problem import Inference, Problem
 from ..training.mini_batches import MiniBatches, lightened, started
 
@@ -199,9 +194,9 @@ class _Ground:
     ) -> None:
         self.seed = seeds[2]
         rows = torch.randperm(gradient.rows, generator=torch.Generator().manual_seed(seeds[1]))[:ROWS]
-        self.slope: Slope = density.value_and_grad if gradient.rows <= ROWS else partial(gradient.on, rows)
+        self.slope: ValueAndGrad = density.value_and_grad if gradient.rows <= ROWS else partial(gradient.on, rows)
         centre = density.start()
-        self.coordinates = Preconditioner.identity(centre)
+        self.coordinates = Coordinates(centre)
         if spec.precondition:
             self.coordinates = precondition(self.slope, centre, self.seed, dense=len(centre) <= SMALL)
         noise = torch.zeros_like(centre)

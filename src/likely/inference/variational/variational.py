@@ -24,7 +24,7 @@ from ...optim import Adam, Cosine, Optimizer
 from ..log_posterior import LogPosterior
 from ..parameters import FlatParameters, stacked
 from ..posterior import Posterior, check_draws
-from ..preconditioner import (
+from ..precondition import (
     SMALL,
     hessian,
     lengths,
