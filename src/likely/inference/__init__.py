@@ -17,7 +17,7 @@ from .mcmc.draws import ChainPosterior
 from .objective import Conditional, Game, Objective, RowDensity
 from .posterior import Posterior
 from .problem import Inference, Problem
-from .training.engine import Epoch
+from .training.descent import Epoch
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
 from .training.mc_dropout import DropoutPosterior, MCDropout

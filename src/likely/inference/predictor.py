@@ -10,9 +10,12 @@ coefficients and a prior on them is the penalty of the textbooks.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
+
+from ..networks.layers.dense import DensePasses, Passes, dense_layers
 
 __all__ = ["Predictor", "is_linear"]
 
@@ -58,6 +61,60 @@ class Predictor(nn.Module):
         if self.shared is not None:
             eta = torch.cat([eta, self.shared.expand(*eta.shape[:-1], self.shared.shape[-1])], -1)
         return eta
+
+    def passes(
+        self, parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *, stacked: bool
+    ) -> Passes | None:
+        """Both passes by hand over these parameters and gradients, if the network is a plain dense one.
+
+        Where members are `stacked`, all have a leading axis for them.
+        """
+        layers = dense_layers(self.network)
+        return None if layers is None else _PredictorPasses(self, layers, parameters, gradients, stacked)
+
+
+class _PredictorPasses:
+    """Those of the network, with what the predictor does before and after it."""
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        layers: list[tuple[str, nn.Module]],
+        parameters: Mapping[str, Tensor],
+        gradients: Mapping[str, Tensor],
+        stacked: bool,
+    ) -> None:
+        own, slopes = ({k.removeprefix("network."): v for k, v in part.items()} for part in (parameters, gradients))
+        self.predictor, self.lead = predictor, 1 + stacked
+        self.network = DensePasses(layers, own, slopes, stacked)
+        self.shared, self.to_shared = own.get("shared"), slopes.get("shared")
+
+    def forward(self, x: Tensor) -> Tensor:
+        predictor = self.predictor
+        eta = self.network.forward(x.flatten(self.lead) if predictor.flatten else x)
+        if predictor.positions:
+            eta = eta.unflatten(-1, (*predictor.positions, eta.shape[-1] // math.prod(predictor.positions)))
+        self.size = eta.shape[-1]
+        if predictor.unit is not None:
+            eta = eta * predictor.unit
+        if predictor.offset is not None:
+            eta = eta + predictor.offset
+        if self.shared is not None:
+            members = self.shared.shape[: self.lead - 1]
+            own = self.shared.shape[self.lead - 1 :]
+            self.beside = (*members, *(1,) * (eta.ndim - len(members) - len(own)), *own)
+            eta = torch.cat([eta, self.shared.view(self.beside).expand(*eta.shape[:-1], own[-1])], -1)
+        return eta
+
+    def backward(self, gradient: Tensor) -> None:
+        if self.to_shared is not None:
+            self.to_shared.copy_(gradient[..., self.size :].sum_to_size(self.beside).view_as(self.to_shared))
+        gradient = gradient[..., : self.size]
+        if self.predictor.unit is not None:
+            gradient = gradient * self.predictor.unit
+        if self.predictor.positions:
+            gradient = gradient.flatten(gradient.ndim - 1 - len(self.predictor.positions))
+        self.network.backward(gradient)
 
 
 def is_linear(module: nn.Module) -> bool:

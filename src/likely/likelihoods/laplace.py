@@ -76,8 +76,8 @@ class Laplace(Likelihood):
         value = -distance - log_scale - math.log(2)
         if not isinstance(self.scale, str):
             return value, (gap.sign() * inverse).unsqueeze(-1)
-        free = (log_scale == eta[..., 1]).to(eta)  # beyond its bound log s is constant
-        return value, torch.stack([gap.sign() * inverse, (distance - 1) * free], -1)
+        widening = torch.where(log_scale == eta[..., 1], distance - 1, 0.0)  # beyond its bound log s is constant
+        return value, torch.stack([gap.sign() * inverse, widening], -1)
 
     def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """|r| is a parabola within `KINK`·s of 0, so that Newton's steps come to rest there."""

@@ -70,8 +70,8 @@ class Normal(Likelihood):
         value = -0.5 * squared - log_scale - 0.5 * LOG_2PI
         if not isinstance(self.scale, str):
             return value, (gap * inverse).unsqueeze(-1)
-        free = (log_scale == eta[..., 1]).to(eta)  # beyond its bound log σ is constant
-        return value, torch.stack([gap * inverse, (squared - 1) * free], -1)
+        widening = torch.where(log_scale == eta[..., 1], squared - 1, 0.0)  # beyond its bound log σ is constant
+        return value, torch.stack([gap * inverse, widening], -1)
 
     def _precision(self, eta: Tensor) -> Tensor:
         if isinstance(self.scale, str):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
-from likely.networks.layers import ACTIVATIONS
+from likely.networks.layers import ACTIVATIONS, Dropout
 from likely.networks.layers.dense import DensePasses, dense_layers
 
 
@@ -87,7 +87,7 @@ def test_options_of_activations_are_honoured():
 
 def test_dropout_drops_the_same_units_in_both_passes():
     """With identity weights the output shows the mask, and the gradient of W is scoreᵀ(x ⊙ mask)."""
-    network = nn.Sequential(nn.Identity(), nn.Dropout(0.25), nn.Linear(50, 50, bias=False)).double()
+    network = nn.Sequential(nn.Identity(), Dropout(0.25), nn.Linear(50, 50, bias=False)).double()
     weight = torch.eye(50, dtype=torch.float64)
     gradient = torch.zeros_like(weight)
     passes = DensePasses(dense_layers(network), {"2.weight": weight}, {"2.weight": gradient})

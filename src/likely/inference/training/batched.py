@@ -11,15 +11,12 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from ...networks.layers import ACTIVATIONS, Dropout
+from ...networks.layers.dense import dense_layers
 from ..predictor import Predictor, is_linear
 
 __all__ = ["batched"]
 
 Forward = Callable[[Mapping[str, Tensor], Mapping[str, Tensor], Tensor], Tensor]
-
-ELEMENTWISE = (Dropout, *(type(make()) for make in ACTIVATIONS.values()))
-"""Layers that treat every number alike, whichever member it belongs to."""
 
 
 def batched(module: nn.Module) -> Forward | None:
@@ -32,7 +29,7 @@ def batched(module: nn.Module) -> Forward | None:
     """
     if not isinstance(module, Predictor):
         return None
-    layers = _layers(module.network)
+    layers = dense_layers(module.network)
     if layers is None:
         return None
 
@@ -40,7 +37,7 @@ def batched(module: nn.Module) -> Forward | None:
         eta = x.flatten(2) if module.flatten else x
         for name, layer in layers:
             if is_linear(layer):
-                eta = _affine(eta, parameters[f"{name}.weight"], parameters.get(f"{name}.bias"))
+                eta = _affine(eta, parameters[f"network.{name}weight"], parameters.get(f"network.{name}bias"))
             else:
                 eta = layer(eta)
         if module.positions:
@@ -55,16 +52,6 @@ def batched(module: nn.Module) -> Forward | None:
         return eta
 
     return forward
-
-
-def _layers(network: nn.Module) -> list[tuple[str, nn.Module]] | None:
-    """The layers with the names of their parameters, if each is linear or elementwise."""
-    if is_linear(network):
-        return [("network", network)]
-    if type(network) is not nn.Sequential:
-        return None
-    layers = [(f"network.{name}", layer) for name, layer in network.named_children()]
-    return layers if all(is_linear(layer) or type(layer) in ELEMENTWISE for _, layer in layers) else None
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

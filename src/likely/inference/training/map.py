@@ -2,8 +2,8 @@
 
     θ̂ = argmin  −Σᵢ wᵢ log p(yᵢ | η(xᵢ; θ)) − log p(θ)
 
-Mini-batches are drawn without replacement; each gives an unbiased estimate of that sum divided by Σw. With a flat prior
-this is maximum likelihood. L1 terms of the prior are met by proximal steps, so that weights reach exactly 0.
+Each mini-batch gives an unbiased estimate of that sum divided by Σw. With a flat prior this is maximum likelihood. L1
+terms of the prior are met by proximal steps, so that weights reach exactly 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from ...optim import Adam, Optimizer, Schedule
 from ..checkpoint import Checkpoint
 from ..posterior import Posterior
 from ..problem import Inference, Problem
-from .engine import Epoch, train
+from .descent import Descent, Epoch
+from .engine import fingerprint, train
 from .program import stackable
 from .truncation import Truncation
 
@@ -58,6 +59,7 @@ class MAP(Inference):
 
     `validation` (a fraction of the rows, or `(X, y)`) is scored after each epoch and the best weights are kept;
     `patience` stops after that many epochs without a better score (with 10 % of the rows, if no validation is given).
+    Batches are cut from a new order of the rows in each epoch, or drawn anew each time with `replacement`.
     `tol` stops a full-batch fit once ‖∇‖ ≤ tol. `checkpoint` is a path: a fit that was killed resumes from it to
     the same bits. A callback gets an `Epoch` and stops the fit by returning True. `augment` changes each batch: one of
     `likely.data.augment`, or a function x → x. `truncate` says how far gradients go back through the steps of a
@@ -74,6 +76,7 @@ class MAP(Inference):
     optimizer: Optimizer = Adam()
     epochs: int = 200
     batch_size: int | None = 128
+    replacement: bool = False
     schedule: Schedule | None = None
     clip_norm: float | None = None
     tol: float | None = None
@@ -107,6 +110,7 @@ class MAP(Inference):
         require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive whole number")
         whole = self.batch_size is None or (isinstance(self.batch_size, int) and self.batch_size > 0)
         require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(isinstance(self.replacement, bool), self, "replacement", "True or False")
         require(self.clip_norm is None or self.clip_norm > 0, self, "clip_norm", "positive or None")
         require(self.tol is None or self.tol > 0, self, "tol", "positive or None")
         require(self.patience is None or self.patience > 0, self, "patience", "a positive number of epochs or None")
@@ -116,14 +120,18 @@ class MAP(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """One parameter vector."""
-        return train(problem, self, [problem.seed])
+        return self._train(problem, [problem.seed])
 
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """All members as one stacked program, if the optimiser and the network allow it."""
         alike = self.truncate is None and self.optimizer.elementwise  # cuts are drawn for each member by itself
         if len(seeds) > 1 and alike and stackable(problem):
-            return train(problem, self, seeds)
+            return self._train(problem, seeds)
         return Posterior.join([self._of_member(i).fit(problem.with_(seed=seed)) for i, seed in enumerate(seeds)])
+
+    def _train(self, problem: Problem, seeds: list[int]) -> Posterior:
+        about = fingerprint(problem, self, len(seeds))
+        return train(lambda own: Descent(problem, self, own), problem, seeds, self.checkpoint, about).posterior()
 
     def _of_member(self, index: int) -> MAP:
         """The same training, with a checkpoint of its own: run.ckpt becomes run.ckpt.0, run.ckpt.1, …"""

@@ -1,17 +1,16 @@
-"""What training may do to a batch or to the weights before a step: augment, and add noise."""
+"""What training may do to a batch before a step: augment, and add noise."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from ...core.random import normal_like, redirected
 from ...data.rows import Inputs, Rows
 from ..dataset import Batch
 
-__all__ = ["augmented", "noisy", "nudge"]
+__all__ = ["augmented", "noisy"]
 
 
 def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: int) -> Batch:
@@ -39,10 +38,3 @@ def noisy(x: Inputs, scale: float) -> Inputs:
     if isinstance(x, Rows):
         return x.map(lambda values: values + scale * normal_like(values))
     return x + scale * normal_like(x)
-
-
-def nudge(parameters: list[Tensor], scale: float) -> list[Tensor]:
-    """Add noise to the parameters, and give copies of what they were: subtracting it again would leave rounding."""
-    before = [p.detach().clone() for p in parameters]
-    torch._foreach_add_([p.data for p in parameters], [scale * normal_like(p) for p in parameters])
-    return before

@@ -1,105 +1,193 @@
-"""What is trained: one module, or several members of one kind as a single stacked tensor program.
+"""What is trained: members of one kind, all of whose parameters are one flat vector with one flat gradient.
 
-Both answer the same questions: the loss of a batch (one number per member), a validation score, the state. The stacked
-form holds every parameter as (members, …) and runs all members at once: by batched products if the network is a plain
-dense one, under `vmap` if not. So ten small networks cost one program.
+    loss(θ) = −Σ w log p·per_target − smooth log-prior·per_prior        summed over members
+
+One module is called as it is; several are a single stacked program that holds every parameter as (members, …) and runs
+all members at once: by batched products if the network is a plain dense one, under `vmap` if not. A module that offers
+its own passes (see `networks.layers.dense`) is trained without automatic differentiation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import Tensor
-from torch.func import functional_call, stack_module_state
+from torch import Tensor, nn
+from torch.func import functional_call
 
+from ...networks.layers.dense import Passes
 from ..dataset import Batch, Dataset
+from ..objective import OnEta
 from ..problem import Problem
 from .batched import batched
 
 __all__ = ["Program", "Single", "Stacked", "stackable"]
 
 
-class Single:
-    """One module, called as it is."""
+class Program(ABC):
+    """θ as one vector (`flat`), its `gradient`, and `parameters` by name, which are views of it."""
 
-    members = 1
+    def __init__(self, problem: Problem, modules: Sequence[nn.Module], *, stacked: bool) -> None:
+        self.problem, self.members, self.stacked = problem, len(modules), stacked
+        self.module = modules[0].train()
+        for module in modules:
+            module.train()
+        named = [{k: v for k, v in module.named_parameters() if v.requires_grad} for module in modules]
+        together = {
+            name: torch.stack([own[name].detach() for own in named]) if stacked else value.detach()
+            for name, value in named[0].items()
+        }
+        like = next(iter(together.values()), torch.zeros(0, dtype=problem.data.dtype))
+        self.flat = torch.cat([like.new_zeros(0), *(value.flatten() for value in together.values())])
+        self.gradient = torch.zeros_like(self.flat)
+        self.parameters: dict[str, Tensor] = {}
+        values, gradients = self._views(self.flat, together), self._views(self.gradient, together)
+        for name, value, gradient in zip(together, values, gradients, strict=True):
+            self.parameters[name] = self._leaf(named[0][name], value)
+            self.parameters[name].grad = gradient
+        buffers = [dict(module.named_buffers()) for module in modules]
+        self.buffers = {k: torch.stack([own[k] for own in buffers]) for k in buffers[0]} if stacked else buffers[0]
+        self._set_prior(named[0])
+        self.passes: Passes | None = self._passes()
 
-    def __init__(self, problem: Problem, seed: int) -> None:
-        self.problem = problem
-        self.module = problem.module(seed).train()
-        self.parameters = {k: v for k, v in self.module.named_parameters() if v.requires_grad}
-        self.buffers = dict(self.module.named_buffers())
+    @staticmethod
+    def _views(flat: Tensor, like: Mapping[str, Tensor]) -> list[Tensor]:
+        pieces = flat.split([value.numel() for value in like.values()])
+        return [piece.view(value.shape) for piece, value in zip(pieces, like.values(), strict=True)]
 
-    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
-        """−Σ w log p(y | η)·per_target − smooth log-prior·per_prior."""
-        loss = self.problem.log_likelihood(self.module, batch) * -per_target
-        if self.problem.has_prior:
-            loss = loss - self.problem.smooth_log_prior(self.parameters) * per_prior
-        return loss
+    @abstractmethod
+    def _leaf(self, parameter: Tensor, value: Tensor) -> Tensor:
+        """A tensor of these values that gradients go to."""
 
+    @abstractmethod
+    def output(self, inputs: Sequence[Any]) -> Tensor:
+        """What the module gives for the inputs of a batch: of each member, where they are stacked."""
+
+    def _passes(self) -> Passes | None:
+        """The module's own forward and backward pass, if it offers them."""
+        offer = getattr(self.module, "passes", None)
+        if offer is None or not self.parameters or not isinstance(self.problem.objective, OnEta):
+            return None
+        values = {name: value.detach() for name, value in self.parameters.items()}
+        fixed = {
+            name: value.detach().expand(self.members, *value.shape) if self.stacked else value.detach()
+            for name, value in self.module.named_parameters()
+            if name not in values
+        }
+        gradients = {name: value.grad for name, value in self.parameters.items()}
+        return offer(values | fixed, gradients, stacked=self.stacked)
+
+    # --- the loss and its gradient ------------------------------------------------------------------------------
+    def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
+        """The loss of a batch, summed over members; its gradient is left in `gradient`."""
+        if self.passes is None:
+            self.gradient.zero_()
+            loss = self.log_likelihood(self.output(self.problem.objective.inputs(batch)), batch).sum() * -per_target
+            loss.backward()  # type: ignore[no-untyped-call]
+            loss = loss.detach()
+        else:
+            loss = self._by_hand(self.passes, batch, per_target)
+        return loss - self._prior(per_prior) if self.has_prior else loss
+
+    def _by_hand(self, passes: Passes, batch: Batch, per_target: float) -> Tensor:
+        with torch.no_grad():
+            value, score = self.problem.objective.value_and_grad(passes.forward(batch.x), batch.y)
+            if batch.weight is not None:
+                value, score = value * batch.weight, score * batch.weight.unsqueeze(-1)
+            passes.backward(score * -per_target)
+            return value.sum() * -per_target
+
+    def log_likelihood(self, output: Tensor, batch: Batch) -> Tensor:
+        """Σ w log p over the rows: a number, or one for each member."""
+        if not self.stacked:
+            return self.problem.objective.log_likelihood(output, batch)
+        value = self.problem.objective.log_prob(output, batch)
+        return (value if batch.weight is None else value * batch.weight).flatten(1).sum(1)
+
+    # --- the prior ----------------------------------------------------------------------------------------------
+    def _set_prior(self, member: Mapping[str, Tensor]) -> None:
+        """Penalty rates of each number of θ; those that are no penalties are left to automatic differentiation."""
+        rates = {name: self.problem.rates(name, value) for name, value in member.items()}
+        self.has_prior = any(rate is None or rate.l2 for rate in rates.values())
+        self.sparse = any(rate is not None and rate.l1 for rate in rates.values())
+        sizes = [value.numel() for value in self.parameters.values()]
+        known = list(rates.values())
+        self.l1 = self._each([0.0 if rate is None else rate.l1 for rate in known], sizes) if self.sparse else None
+        self.l2: Tensor | None = None
+        self._at_zero = 0.0
+        if self.has_prior and all(rate is not None for rate in known):
+            self.l2 = self._each([0.0 if rate is None else rate.l2 for rate in known], sizes)
+            zero = {name: torch.zeros_like(value) for name, value in member.items()}
+            self._at_zero = self.members * float(self.problem.smooth_log_prior(zero))
+
+    def _each(self, values: list[float], sizes: list[int]) -> Tensor:
+        return torch.cat([self.flat.new_full((size,), value) for value, size in zip(values, sizes, strict=True)])
+
+    def _prior(self, per_prior: float) -> Tensor:
+        """The smooth log-prior·per_prior, whose gradient is taken from `gradient`."""
+        if self.l2 is not None:
+            with torch.no_grad():
+                self.gradient.addcmul_(self.l2, self.flat, value=per_prior)
+                return (self._at_zero - 0.5 * torch.dot(self.l2 * self.flat, self.flat)) * per_prior
+        smooth = self.problem.smooth_log_prior
+        value = (torch.vmap(smooth) if self.stacked else smooth)(self.parameters).sum() * per_prior
+        (-value).backward()  # type: ignore[no-untyped-call]
+        return value.detach()
+
+    # --- held-out rows ------------------------------------------------------------------------------------------
     @torch.no_grad()
     def score(self, data: Dataset) -> Tensor:
-        """Mean −log p(y | η) on held-out rows, in evaluation mode."""
-        self.module.eval()
-        blocks = data.blocks()
-        total = sum((self.problem.log_likelihood(self.module, b).double() for b in blocks), torch.zeros(()))
-        self.module.train()
-        return (-total / data.total_weight()).reshape(1)
-
-
-class Stacked:
-    """Several members: parameters (members, …), the module vectorised over them, each with its own batch."""
-
-    def __init__(self, problem: Problem, seeds: list[int]) -> None:
-        modules = [problem.module(seed).train() for seed in seeds]
-        stacked, self.buffers = stack_module_state(modules)
-        self.parameters: dict[str, Tensor] = dict(stacked)
-        self.problem, self.members = problem, len(seeds)
-        self.module = modules[0]
-        self._output = batched(self.module) or torch.vmap(self._forward, randomness="different")
-        self._log_prior = torch.vmap(problem.smooth_log_prior)
-
-    def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], *inputs: Tensor) -> Tensor:
-        return functional_call(self.module, (dict(parameters), dict(buffers)), inputs)
-
-    def loss(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
-        """The same for each member, on its own rows: (members,)."""
-        output = self._output(self.parameters, self.buffers, *self.problem.objective.inputs(batch))
-        loss = self._sums(output, batch) * -per_target
-        if self.problem.has_prior:
-            loss = loss - self._log_prior(self.parameters) * per_prior
-        return loss
-
-    @torch.no_grad()
-    def score(self, data: Dataset) -> Tensor:
-        """The same for each member: (members,)."""
+        """Mean −log p(y | η) of each member on held-out rows, in evaluation mode: (members,)."""
         self.module.eval()
         total = torch.zeros(self.members, dtype=torch.float64)
         for batch in data.blocks():
-            inputs = [part.expand(self.members, *part.shape) for part in self.problem.objective.inputs(batch)]
-            output = self._output(self.parameters, self.buffers, *inputs)
-            total += self._sums(output, batch).double().cpu()
+            inputs = self.problem.objective.inputs(batch)
+            if self.stacked:
+                inputs = tuple(part.expand(self.members, *part.shape) for part in inputs)
+            total += self.log_likelihood(self.output(inputs), batch).double().cpu()
         self.module.train()
         return -total / data.total_weight()
 
-    def _sums(self, output: Tensor, batch: Batch) -> Tensor:
-        """Σ w log p of each member: objectives take leading axes as they come."""
-        log_prob = self.problem.objective.log_prob(output, batch)
-        log_prob = log_prob if batch.weight is None else log_prob * batch.weight
-        return log_prob.flatten(1).sum(1)
+
+class Single(Program):
+    """One module, called as it is."""
+
+    def __init__(self, problem: Problem, module: nn.Module) -> None:
+        super().__init__(problem, [module], stacked=False)
+
+    def _leaf(self, parameter: Tensor, value: Tensor) -> Tensor:
+        parameter.data = value
+        return parameter
+
+    def output(self, inputs: Sequence[Any]) -> Tensor:
+        return self.module(*inputs)
 
 
-Program = Single | Stacked
-"""The training engine's view of what it trains."""
+class Stacked(Program):
+    """Several members: parameters (members, …), the module vectorised over them, each with its own batch."""
+
+    def __init__(self, problem: Problem, modules: Sequence[nn.Module]) -> None:
+        super().__init__(problem, modules, stacked=True)
+        self._outputs = batched(self.module) or torch.vmap(self._forward, randomness="different")
+
+    def _leaf(self, parameter: Tensor, value: Tensor) -> Tensor:
+        return value.detach().requires_grad_()
+
+    def output(self, inputs: Sequence[Any]) -> Tensor:
+        return self._outputs(self.parameters, self.buffers, *inputs)
+
+    def _forward(self, parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], *inputs: Tensor) -> Tensor:
+        return functional_call(self.module, (dict(parameters), dict(buffers)), inputs)
 
 
 def stackable(problem: Problem) -> bool:
     """Whether the network can be vectorised over members: tried on two members and a few rows."""
     try:
-        program = Stacked(problem, [0, 1])
+        program = Stacked(problem, [problem.module(0), problem.module(1)])
         rows = torch.arange(min(len(problem.data), 4)).repeat(2, 1)
-        program.loss(problem.data.batch(rows), 1.0, 1.0).sum().backward()
+        program.evaluate(problem.data.batch(rows), 1.0, 1.0)
     except (RuntimeError, NotImplementedError, ValueError):
         return False
     return True

@@ -25,7 +25,7 @@ __all__ = ["DensePasses", "Passes", "dense_layers"]
 KEPT = 4
 """Sizes of batches whose memory is kept: an epoch has two, its last batch being smaller."""
 
-PARTS = (nn.Linear, nn.Dropout, Dropout)
+PARTS = (nn.Linear, Dropout)
 """Layers besides activations."""
 
 aten = torch.ops.aten
@@ -146,7 +146,7 @@ class DensePasses:
             step: _Affine | _Activation | _Dropout
             if isinstance(layer, nn.Linear):
                 step = _Affine(name, parameters, gradients, stacked, first=not self._trained)
-            elif isinstance(layer, nn.Dropout):
+            elif isinstance(layer, Dropout):
                 step = _Dropout(layer)
             else:
                 step = _Activation(layer, fresh=bool(self._steps) and isinstance(self._steps[-1], _Affine))
@@ -235,7 +235,7 @@ class _Activation:
 class _Dropout:
     """h ⊙ mask / (1 − p)."""
 
-    def __init__(self, layer: nn.Dropout) -> None:
+    def __init__(self, layer: Dropout) -> None:
         self.p = layer.p
 
     def forward(self, h: Tensor) -> Tensor:
