@@ -19,6 +19,7 @@ from safetensors.torch import load, save_file
 from torch import Tensor, uint8
 
 from .errors import ModelFileError
+from .layout import laid_out
 
 __all__ = ["FORMAT", "check_tensors", "read_file", "write_file"]
 
@@ -72,7 +73,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, T
             header = json.loads(text)
             _check_format(source, header)
             stream.seek(0)
-            tensors = load(stream.read())
+            tensors = {name: laid_out(value) for name, value in load(stream.read()).items()}
     except ModelFileError:
         raise
     except (SafetensorError, OSError, ValueError, ArithmeticError, RuntimeError, TypeError, KeyError) as error:

@@ -13,6 +13,7 @@ from torch import Tensor
 from .declared import Arrays, Values, check_arrays, check_values
 from .errors import ModelFileError
 from .estimator import Estimator
+from .layout import laid_out_array
 
 __all__ = ["Learned", "restore_columns"]
 
@@ -57,6 +58,11 @@ class Learned(Estimator):
         """Raise for what was read from a file and fits its declarations, but not the rest of the model."""
 
     # --- the rest follows ---------------------------------------------------------------------------------------
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A learned array lies in memory as a file gives it back, so that both answer with the same bits."""
+        learned = isinstance(value, np.ndarray) and name in self._declared_arrays()
+        super().__setattr__(name, laid_out_array(value) if learned else value)
+
     def _forget(self) -> None:
         """A fit that fails leaves no model of other data behind."""
         for name in (*self._arrays, *self._values):

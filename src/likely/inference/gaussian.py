@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Normal
 
 from ..core.files import check_tensors
+from ..core.layout import laid_out
 from .posterior import Posterior
 
 __all__ = ["GaussianPosterior"]
@@ -30,7 +31,7 @@ class GaussianPosterior(Posterior):
         """Centred at the parameters that the module has now."""
         made = cls.of(module, info=info)
         assert isinstance(made, cls)
-        made.covariance = covariance
+        made.covariance = laid_out(covariance)
         return made
 
     def draw(self, count: int, generator: torch.Generator | None = None) -> Posterior:

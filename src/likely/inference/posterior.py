@@ -21,6 +21,7 @@ from torch.nn.functional import logsigmoid
 from ..core.declared import SIMPLEX
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
+from ..core.layout import laid_out
 from ..core.spec import is_whole
 from ..core.twins import Twins
 from ..data.rows import Inputs, row_size
@@ -57,9 +58,8 @@ class Posterior:
         weights: Tensor | None = None,
         info: Mapping[str, Any] | None = None,
     ) -> None:
-        self.parameters = dict(parameters)
-        self.buffers = dict(buffers)
-        self.weights = torch.full((len(self),), 1 / len(self)) if weights is None else weights
+        self.parameters, self.buffers = self._laid_out(parameters), self._laid_out(buffers)
+        self.weights = torch.full((len(self),), 1 / len(self)) if weights is None else laid_out(weights)
         self.info = dict(info or {})
         self.module = copy.deepcopy(module).eval().requires_grad_(False)
         if len(self) == 1:
@@ -80,6 +80,11 @@ class Posterior:
             for name, _ in modules[0].named_buffers()
         }
         return cls(modules[0], parameters, buffers, weights, info)
+
+    @staticmethod
+    def _laid_out(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """In memory as a file gives them back."""
+        return {name: laid_out(value) for name, value in values.items()}
 
     def __len__(self) -> int:
         return len(next(iter(self.parameters.values()))) if self.parameters else 1

@@ -25,9 +25,18 @@ __all__ = ["Kernel", "KernelModule", "require_vectors"]
 class KernelModule(nn.Module):
     """k with its numbers as unconstrained parameters. Rows are (n, d) tensors, or (n, *shape) for network kernels."""
 
+    def __call__(self, x: Tensor, other: Tensor | None = None) -> Tensor:
+        """K of shape (n, m); `other=None` is x itself, and the matrix is then exactly symmetric.
+
+        Here, for every kernel: no library promises that xᵢ·xⱼ and xⱼ·xᵢ, or two equal numbers at different places of an
+        array, are rounded alike.
+        """
+        matrix: Tensor = super().__call__(x, other)
+        return 0.5 * (matrix + matrix.mT) if other is None else matrix
+
     @abstractmethod
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
-        """K of shape (n, m); `other=None` is x itself, and the matrix is then exactly symmetric."""
+        """K of shape (n, m), symmetric up to rounding where `other` is None."""
 
     def diagonal(self, x: Tensor) -> Tensor:
         """k(xᵢ, xᵢ) of shape (n,), without the rest of the matrix. An override need not go row by row."""

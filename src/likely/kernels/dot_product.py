@@ -55,11 +55,8 @@ class Polynomial(Kernel):
 
 
 def _products(x: Tensor, other: Tensor | None) -> Tensor:
-    """xᵢ·x′ⱼ of all pairs; exactly symmetric for rows with themselves, however a product of matrices rounds."""
-    if other is not None:
-        return x @ other.mT
-    products = x @ x.mT
-    return 0.5 * (products + products.mT)
+    """xᵢ·x′ⱼ of all pairs."""
+    return x @ (x if other is None else other).mT
 
 
 class _Dot(KernelModule):

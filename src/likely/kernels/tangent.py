@@ -14,9 +14,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ..networks.jacobian import Jacobian
-
 from ..core.twins import twin
+from ..networks.jacobian import Jacobian
 
 __all__ = ["tangent_kernel"]
 

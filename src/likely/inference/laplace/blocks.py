@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ...core.layout import laid_out
 from ..parameters import FlatParameters
 
 __all__ = ["Block", "Dense", "Diagonal", "Layer", "dense", "diagonal", "layer"]
@@ -32,6 +33,10 @@ class Block:
     log_det: float = 0.0
     rank: int = 0
     size: int = 0
+
+    def __post_init__(self) -> None:
+        own = {name: laid_out(value) for name, value in self.tensors.items()}
+        object.__setattr__(self, "tensors", own)
 
     def times(self, jacobian: Mapping[str, Tensor]) -> Tensor:
         """J R, for rows J (m, *shape) of each parameter: (m, k)."""

@@ -66,6 +66,12 @@ class ChainPosterior(Posterior):
         made.log_prob, made.stats, made.drawn = log_prob, dict(stats), tuple(parameters)
         return made
 
+    @staticmethod
+    def _laid_out(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """More than a prediction looks at together stays where it is, be it in a file; its parts are laid out then."""
+        many = sum(value.numel() for value in values.values()) > AT_ONCE
+        return dict(values) if many else Posterior._laid_out(values)
+
     def to_arviz(self) -> Any:
         """An `arviz.InferenceData`: posterior (chain, draw, …) by parameter, and sample_stats with lp, diverging, …"""
         shape = tuple(self.log_prob.shape)

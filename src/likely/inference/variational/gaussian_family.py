@@ -17,6 +17,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ...core.layout import laid_out
+
 __all__ = ["FullRank", "Gaussian", "GaussianFamily", "LowRank", "MeanField"]
 
 LOG_TAU = math.log(2 * math.pi)
@@ -34,6 +36,10 @@ class Gaussian:
     mean: Tensor
     scale: Tensor | None = None
     factor: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in vars(self).items():
+            object.__setattr__(self, name, None if value is None else laid_out(value))
 
     def covariance(self) -> Tensor:
         """The covariance matrix (d, d)."""

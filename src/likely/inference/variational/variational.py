@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from ...core.errors import ModelFileError, SpecError, TrainingError
 from ...core.files import check_tensors
+from ...core.layout import laid_out
 from ...core.progress import progress
 from ...core.random import spread
 from ...core.spec import as_spec, require
@@ -276,7 +277,7 @@ class VariationalPosterior(Posterior):
         trainable: list[str],
     ) -> None:
         self.gaussian, self.trainable = gaussian, trainable
-        self._one = dict(parameters)
+        self._one = {name: laid_out(value) for name, value in parameters.items()}
         self._flat = _trained(self._one, trainable)
         count = int((info or {})["draws"])
         generator = torch.Generator().manual_seed(int((info or {})["seed"]))
