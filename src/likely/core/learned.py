@@ -60,7 +60,7 @@ class Learned(Estimator):
     # --- the rest follows ---------------------------------------------------------------------------------------
     def __setattr__(self, name: str, value: Any) -> None:
         """A learned array lies in memory as a file gives it back, so that both answer with the same bits."""
-        learned = isinstance(value, np.ndarray) and name in self._declared_arrays()
+        learned = isinstance(value, np.ndarray) and name in self._arrays
         super().__setattr__(name, laid_out_array(value) if learned else value)
 
     def _forget(self) -> None:
