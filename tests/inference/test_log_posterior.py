@@ -146,7 +146,7 @@ def test_frozen_parameters_are_no_part_of_theta(data, problem_of):
 
 
 def test_batch_norm_uses_the_statistics_of_all_rows(data, problem_of):
-    target = LogPosterior(problem_of(Regressor(Normal(0.5), network=MLP((4,), norm="batch")), *data))
+    target = LogPosterior(problem_of(Regressor(Normal(0.5), network=MLP((4,), norm="batch"), standardise=False), *data))
     layer = next(layer for layer in target.module.modules() if isinstance(layer, nn.BatchNorm1d))
     hidden = torch.as_tensor(data[0]) @ target.module.network[0].weight.T
     if target.module.network[0].bias is not None:

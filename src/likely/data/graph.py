@@ -93,6 +93,7 @@ class Graphs(Rows):
         self._features, self.edges, self.edge_features = features, edges, edge_features
         self.offsets, self.edge_offsets = offsets, edge_offsets
         self._kept: dict[Any, Any] = {}
+        self._of_features: dict[Any, Any] = {}
 
     @staticmethod
     def of(graphs: Sequence[Graph], name: str = "X", *, lone: bool = False) -> Graphs:
@@ -145,6 +146,11 @@ class Graphs(Rows):
         values = None if self.edge_features is None else change(self.edge_features)
         return Graphs(change(self._features), self.edges, self.offsets, self.edge_offsets, values)
 
+    def with_features(self, features: Tensor) -> Graphs:
+        changed = Graphs(features, self.edges, self.offsets, self.edge_offsets, self.edge_features)
+        changed._kept = self._kept  # adjacencies are of the edges: made for one, they serve the other
+        return changed
+
     def move(self, device: torch.device) -> Graphs:
         values = None if self.edge_features is None else self.edge_features.to(device)
         features, edges = self._features.to(device), self.edges.to(device)
@@ -154,11 +160,15 @@ class Graphs(Rows):
         own = (self._features, self.edges.T, self.offsets, self.edge_offsets)
         return own if self.edge_features is None else (*own, self.edge_features)
 
-    def kept(self, name: Any, make: Callable[[Graphs], Any]) -> Any:
-        """What `make` gives for these graphs, made once: a normalised adjacency serves every layer and every epoch."""
-        if name not in self._kept:
-            self._kept[name] = make(self)
-        return self._kept[name]
+    def kept(self, name: Any, make: Callable[[Graphs], Any], *, of_features: bool = False) -> Any:
+        """What `make` gives for these graphs, made once: a normalised adjacency serves every layer and every epoch.
+
+        What depends on the features of the nodes says so, and is not shared with graphs that have others.
+        """
+        kept = self._of_features if of_features else self._kept
+        if name not in kept:
+            kept[name] = make(self)
+        return kept[name]
 
 
 def _numbers(values: Any, name: str) -> Tensor:

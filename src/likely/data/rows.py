@@ -46,6 +46,10 @@ class Rows(ABC):
         """The same rows with their features changed."""
 
     @abstractmethod
+    def with_features(self, features: Tensor) -> Self:
+        """The same rows with other numbers, of the same type, at their positions; what was made of the rest is kept."""
+
+    @abstractmethod
     def tensors(self) -> tuple[Tensor, ...]:
         """All that they hold, features first."""
 
@@ -178,6 +182,11 @@ class Ragged(Rows):
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Ragged:
         return Ragged(change(self.values), self.offsets)
+
+    def with_features(self, features: Tensor) -> Ragged:
+        changed = Ragged(features, self.offsets)
+        changed._present = self._present
+        return changed
 
     def move(self, device: torch.device) -> Ragged:
         return Ragged(self.values.to(device), self.offsets.to(device))

@@ -36,7 +36,10 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Dataset:
-    """All rows, or those that `rows` names. x is cast to the dtype of the fit batch by batch."""
+    """All rows, or those that `rows` names. x is cast to the dtype of the fit batch by batch, unless it is `integer`:
+
+    tokens and categories, which the network takes as they are.
+    """
 
     x: Inputs
     y: Tensor | Ragged | None
@@ -45,6 +48,7 @@ class Dataset:
     positions: tuple[int, ...] = ()
     rows: Tensor | None = None
     condition: Inputs | None = None
+    integer: bool = False
 
     def __len__(self) -> int:
         return len(self.x) if self.rows is None else len(self.rows)
@@ -54,10 +58,11 @@ class Dataset:
         if self.rows is not None:
             index = self.rows[index]
         x = _take(self.x, index)
+        x = x if self.integer else x.to(self.dtype)
         y, weight = (None if part is None else _flat(_take(part, index)) for part in (self.y, self.weight))
         if self.condition is None:
-            return Batch(x.to(self.dtype), y, weight)
-        return Batch(x.to(self.dtype), y, weight, _take(self.condition, index).to(self.dtype))
+            return Batch(x, y, weight)
+        return Batch(x, y, weight, _take(self.condition, index).to(self.dtype))
 
     def to(self, dtype: torch.dtype) -> Dataset:
         """The same rows, for a fit in this dtype: targets and weights are cast now, x batch by batch."""

@@ -67,6 +67,7 @@ class Posterior:
             self.module.load_state_dict(state, strict=False, assign=True)
         self._twins = Twins(self.module)
         self._vmap = True
+        self._shared = {name for name, value in self.buffers.items() if bool((value == value[:1]).all())}
 
     @classmethod
     def of(cls, *modules: nn.Module, weights: Tensor | None = None, info: Mapping[str, Any] | None = None) -> Posterior:
@@ -99,10 +100,14 @@ class Posterior:
         """Whether one parameter vector is all there is, so that its η answers for the posterior."""
         return self.kind == "members" and len(self.weights) == 1
 
+    def cast(self, x: Inputs) -> Inputs:
+        """Rows as the module takes them: in the dtype of the parameters, or integers as they are."""
+        return x if getattr(self.module, "integer", False) else x.to(self.dtype)
+
     @torch.no_grad()
     def eta(self, x: Inputs) -> Tensor:
         """η of every member: (members, n, *positions, size)."""
-        x = x.to(self.dtype)
+        x = self.cast(x)
         if len(self) == 1:
             with self.lent() as module:
                 return module(x).unsqueeze(0)
@@ -110,14 +115,17 @@ class Posterior:
         return torch.cat([self._members(part) for part in x.split(step)], 1)
 
     def _members(self, x: Inputs) -> Tensor:
+        # what all members share (units of inputs and targets) is not batched: rows of sequences and graphs stay plain
+        same = {name: self.buffers[name][0] for name in self._shared}
+        own = {name: value for name, value in self.buffers.items() if name not in same}
         with self.lent() as module:
 
             def one(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-                return functional_call(module, (parameters, buffers), (x,))
+                return functional_call(module, (parameters, {**buffers, **same}), (x,))
 
             if self._vmap:
                 try:
-                    return torch.vmap(one)(self.parameters, self.buffers)
+                    return torch.vmap(one)(self.parameters, own)
                 except RuntimeError:  # something in the module cannot be vectorised over members: one by one then
                     self._vmap = False
             return torch.stack([one(*self.member(i)) for i in range(len(self))])

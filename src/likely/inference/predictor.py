@@ -1,10 +1,10 @@
 """The module that inferences see: x → η, made of a network and the numbers of η that do not depend on x.
 
-    η(x) = [ offset + unit · f(x; θ),  shared ]
+    η(x) = [ offset + unit · f(z(x); θ),  shared ]
 
-`shared` are learned constants such as Normal's σ. A nonlinear network speaks in units of the target (offset and unit
-are those of the data without x, and fixed); a linear one speaks in the target's own units, so that its weights are the
-coefficients and a prior on them is the penalty of the textbooks.
+`shared` are learned constants such as Normal's σ. A nonlinear network is in units on both sides: z are the standardised
+inputs, offset and unit those of the targets without x, all fixed; a linear one speaks in the units of the data, so that
+its weights are the coefficients and a prior on them is the penalty of the textbooks.
 """
 
 from __future__ import annotations
@@ -15,13 +15,19 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from ..data.rows import Inputs
 from ..networks.layers.dense import DensePasses, Passes, dense_layers
+from ..networks.layers.standardise import Standardise
 
 __all__ = ["Predictor", "is_linear"]
 
 
 class Predictor(nn.Module):
-    """η of a batch: (n, *positions, size). `positions` are set only where the network gives a row's numbers flat."""
+    """η of a batch: (n, *positions, size). `positions` are set only where the network gives a row's numbers flat.
+
+    With `integer` the network takes integers (tokens, categories) as they are; otherwise x comes in the dtype of the
+    parameters.
+    """
 
     offset: Tensor | None
     unit: Tensor | None
@@ -34,12 +40,16 @@ class Predictor(nn.Module):
         unit: Tensor | None = None,
         positions: tuple[int, ...] = (),
         flatten: bool = False,
+        inputs: Standardise | None = None,
+        integer: bool = False,
     ) -> None:
         super().__init__()
         self.network = network
         self.shared = None if shared is None else nn.Parameter(shared)
         self.positions = positions
         self.flatten = flatten
+        self.inputs = inputs
+        self.integer = integer
         self.register_buffer("offset", offset)
         self.register_buffer("unit", unit)
 
@@ -48,9 +58,11 @@ class Predictor(nn.Module):
         """The one linear layer, if η is linear in the parameters."""
         return self.network if is_linear(self.network) else None  # type: ignore[return-value]
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Inputs) -> Tensor:
         if self.flatten:
-            x = x.flatten(1)
+            x = x.flatten(1)  # type: ignore[union-attr]
+        if self.inputs is not None:
+            x = self.inputs(x)
         eta = self.network(x)
         if self.positions:
             eta = eta.unflatten(-1, (*self.positions, eta.shape[-1] // math.prod(self.positions)))
@@ -91,7 +103,8 @@ class _PredictorPasses:
 
     def forward(self, x: Tensor) -> Tensor:
         predictor = self.predictor
-        eta = self.network.forward(x.flatten(self.lead) if predictor.flatten else x)
+        x = x.flatten(self.lead) if predictor.flatten else x
+        eta = self.network.forward(x if predictor.inputs is None else predictor.inputs.of(x))
         if predictor.positions:
             eta = eta.unflatten(-1, (*predictor.positions, eta.shape[-1] // math.prod(predictor.positions)))
         self.size = eta.shape[-1]

@@ -47,6 +47,16 @@ class Network(Spec, axis="network"):
         """A new module with new random parameters."""
         raise NotImplementedError(f"{type(self).__name__} must build its module")
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        """What the inputs are standardised by: a shape that broadcasts against rows, with 1 along what is alike.
+
+        Columns of a table, features of a step, channels of an image. A network that reads rows otherwise says so.
+
+        >>> Network().columns((5,)), Network().columns((20, 3)), Network().columns((3, 32, 32))
+        ((5,), (3,), (3, 1, 1))
+        """
+        return in_shape[-1:] if len(in_shape) < 3 else (in_shape[0], *(1 for _ in in_shape[1:]))
+
     def check(self, x: Inputs) -> None:
         """Raise a `DataError` for rows that the shape allows and the network does not, such as unknown tokens."""
 

@@ -22,6 +22,7 @@ from .layers.conv import (
     PADDINGS,
     ChannelNorm,
     Conv,
+    channel_columns,
     image_shape,
     shape_after,
 )
@@ -83,6 +84,9 @@ class ConvNet(Network):
         whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (128,)")
         require(self.pool in ("flatten", "mean"), self, "pool", "flatten or mean")
+
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return channel_columns(in_shape)
 
     def check(self, x: Inputs) -> None:
         check_images(self, x)

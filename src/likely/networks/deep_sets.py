@@ -94,6 +94,9 @@ class DeepSets(Network):
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
         require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (step_features(in_shape),)
+
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         if len(in_shape) not in (1, 2) or min(in_shape) < 1 or out_features < 1:
             raise SpecError(

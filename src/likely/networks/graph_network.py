@@ -106,6 +106,9 @@ class _GraphNetwork(Network):
         whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (16,)")
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return in_shape[:1]
+
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         name = type(self).__name__
         if len(in_shape) not in (1, 2) or min(in_shape) < 1 or out_features < 1:

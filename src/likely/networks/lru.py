@@ -85,6 +85,9 @@ class LRU(Network):
         require(ring, self, "radius", "two numbers between 0 and 1, the smaller first, such as (0.9, 0.999)")
         require(0 < self.angle <= math.pi, self, "angle", "above 0 and at most π")
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (step_features(in_shape),)
+
     def check(self, x: Inputs) -> None:
         if self.tokens is not None:
             check_tokens(x, self.tokens)

@@ -66,6 +66,9 @@ class _RecurrentNetwork(Network):
         check_sequence_spec(self)
         require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (step_features(in_shape),)
+
     def check(self, x: Inputs) -> None:
         if self.tokens is not None:
             check_tokens(x, self.tokens)

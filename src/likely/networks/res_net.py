@@ -26,7 +26,7 @@ from .conv_net import (
     weights_of,
 )
 from .layers.activation import activation
-from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
+from .layers.conv import ChannelNorm, Conv, channel_columns, image_shape, shape_after
 from .layers.dropout import Dropout
 from .layers.resample import PositionMean
 from .mlp import MLP
@@ -100,6 +100,9 @@ class ResNet(Network):
         require_choices(self, ("zero", "circular", "reflect"))
         require(is_whole(self.blocks), self, "blocks", "a whole number, 1 or more")
         require(isinstance(self.preactivation, bool), self, "preactivation", "True or False")
+
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return channel_columns(in_shape)
 
     def check(self, x: Inputs) -> None:
         check_images(self, x)

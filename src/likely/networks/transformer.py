@@ -115,6 +115,9 @@ class Transformer(Network):
         )
         return StepsTransformer(encoder, inputs, out_features, tokens=self.tokens is not None)
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (step_features(in_shape),)
+
     def check(self, x: Inputs) -> None:
         if self.tokens is not None:
             check_tokens(x, self.tokens)

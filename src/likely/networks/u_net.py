@@ -28,7 +28,7 @@ from .conv_net import (
     weights_of,
 )
 from .layers.activation import activation
-from .layers.conv import ChannelNorm, Conv, image_shape, shape_after
+from .layers.conv import ChannelNorm, Conv, channel_columns, image_shape, shape_after
 from .layers.dropout import Dropout
 from .layers.resample import (
     UPSAMPLES,
@@ -163,6 +163,9 @@ class UNet(Network):
         require(self.upsample in UPSAMPLES, self, "upsample", f"one of {', '.join(UPSAMPLES)}")
         require(self.skip in ("concatenate", "add"), self, "skip", "concatenate or add")
         require(self.output in ("each", "mean"), self, "output", "each or mean")
+
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return channel_columns(in_shape)
 
     def check(self, x: Inputs) -> None:
         check_images(self, x)

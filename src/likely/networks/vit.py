@@ -54,6 +54,9 @@ class ViT(Network):
         require(is_whole(self.patch), self, "patch", "a positive whole number")
         check_encoder(self)
 
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*in_shape[:-2], 1, 1)
+
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         if len(in_shape) not in (2, 3) or min(in_shape) < 1 or out_features < 1:
             raise SpecError(

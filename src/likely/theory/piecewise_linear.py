@@ -155,6 +155,11 @@ def _predictor(module: Predictor, cells: Cells) -> None:
     """η without the numbers that do not depend on x."""
     if module.positions:
         raise SpecError("Targets at several positions have no single η; give the network itself, predictor.network.")
+    if module.inputs is not None:
+        if module.inputs.bend is not None:
+            raise SpecError("Columns with heavy tails are bent smoothly; fit with standardise=False, or without them.")
+        centre, scale = _array(module.inputs.centre), _array(module.inputs.scale)
+        cells.scale(1 / scale, -centre / scale)
     read(module.network, cells)
     if module.unit is not None:
         cells.scale(_array(module.unit), np.zeros(1))

@@ -33,7 +33,7 @@ def test_plans_follow_what_the_network_gives():
     assert plan(network, Normal(scale=1.0), one, (3,), ()) == Plan((3,), 1, (), False, 0, True)
     assert plan(network, Normal(scale="input"), one, (3,), ()) == Plan((3,), 2, (), False, 0, True)
     assert plan(network, Categorical(), four, (3,), ()) == Plan((3,), 4, (), False, 0, True)
-    assert plan(MLP((5,)), Normal(), one, (3,), ()) == Plan((3,), 1, (), False, 1, False)
+    assert plan(MLP((5,)), Normal(), one, (3,), ()) == Plan((3,), 1, (), False, 1, False, (3,))
     # a token each; all tokens from a flat row; one target from many tokens; pixels from a whole image
     assert plan(network, Normal(), one, (7, 3), (7,)) == Plan((7, 3), 1, (), False, 1, True)
     assert plan(network, Categorical(), four, (3,), (7,)) == Plan((3,), 28, (7,), False, 0, True)

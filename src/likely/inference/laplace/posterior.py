@@ -62,7 +62,7 @@ class LaplacePosterior(Posterior):
         names = tuple(name for block in self.blocks for name in block.names)
         means, covariances = [], []
         with self.lent() as module:
-            for _, eta, jacobian in Jacobian(module, names).blocks(x.to(self.dtype)):
+            for _, eta, jacobian in Jacobian(module, names).blocks(self.cast(x)):
                 rows = {name: value.flatten(0, 1) for name, value in jacobian.items()}
                 total = eta.new_zeros(*eta.shape, eta.shape[-1])
                 for block in self.blocks:

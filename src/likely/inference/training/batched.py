@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...networks.layers.dense import dense_layers
+from ...networks.layers.standardise import standardised
 from ..predictor import Predictor, is_linear
 
 __all__ = ["batched"]
@@ -35,6 +36,7 @@ def batched(module: nn.Module) -> Forward | None:
 
     def forward(parameters: Mapping[str, Tensor], buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
         eta = x.flatten(2) if module.flatten else x
+        eta = eta if module.inputs is None else _standardised(buffers, eta)
         for name, layer in layers:
             if is_linear(layer):
                 eta = _affine(eta, parameters[f"network.{name}weight"], parameters.get(f"network.{name}bias"))
@@ -52,6 +54,15 @@ def batched(module: nn.Module) -> Forward | None:
         return eta
 
     return forward
+
+
+def _standardised(buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
+    """The inputs of each member in its units; rows that all members share are standardised once."""
+    parts = [buffers.get(f"inputs.{name}") for name in ("centre", "scale", "bend")]
+    if all(part is None or part.stride(0) == 0 for part in (x, *parts)):
+        z = standardised(x[0], *(None if part is None else part[0] for part in parts))  # type: ignore[arg-type]
+        return z.expand(len(x), *z.shape)
+    return standardised(x, *(None if part is None else _beside(part, x) for part in parts))  # type: ignore[arg-type]
 
 
 def _affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -89,7 +89,7 @@ class DropoutPosterior(Posterior):
         draws = int(self.info["draws"])
         with drawing(int(self.info["seed"])):
             again = torch.arange(len(x), device=x.device).repeat(draws)
-            eta = super().eta(x.to(self.dtype)[again])
+            eta = super().eta(self.cast(x)[again])
         return eta.unflatten(1, (draws, -1)).flatten(0, 1)
 
     @classmethod

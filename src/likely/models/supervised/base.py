@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -19,7 +20,7 @@ from torch.func import functional_call
 
 from ...core import distributed
 from ...core.declared import COUNTS
-from ...core.errors import DataError, ModelFileError, TrainingError
+from ...core.errors import DataError, ModelFileError, SpecError, TrainingError
 from ...core.estimator import Estimator
 from ...core.learned import restore_columns
 from ...core.random import isolated, seed_of
@@ -42,9 +43,9 @@ from .inputs import (
     read_inputs,
     rows_of_zeros,
 )
+from .units import check_restored, check_units, input_units
 
 __all__ = ["Supervised", "as_array", "rows_of"]
-
 
 MOST_NUMBERS = 10**8
 """That one row, or η of one row, of a model in a file may have."""
@@ -60,6 +61,7 @@ class Supervised(Estimator):
     random_state: Any
     device: Any
     verbose: bool
+    standardise: bool
     likelihood_: Likelihood
     posterior_: Posterior
 
@@ -89,11 +91,14 @@ class Supervised(Estimator):
         data = self._dataset(likelihood, x, targets, self._weights(sample_weight, x), torch.float64)
         self.target_ = self._target(likelihood, targets)
         some = Sample(x[:2], self.everywhere_) if isinstance(x, Rows) else None
-        self.plan_ = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some)
+        integer = not x.dtype.is_floating_point and x.dtype != torch.bool
+        planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer)
+        inputs = input_units(planned, x, self._weights(sample_weight, x)) if self._standardises() else None
+        self.plan_ = planned if inputs is not None else replace(planned, columns=None)
         y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
         offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
         problem = Problem(
-            build=lambda seed: self.plan_.predictor(network, offset, unit, seed),
+            build=lambda seed: self.plan_.predictor(network, offset, unit, seed, inputs),
             objective=Conditional(likelihood),
             prior=prior,
             data=data,
@@ -105,11 +110,11 @@ class Supervised(Estimator):
         auto = isinstance(self.inference, str) and self.inference == "auto"
         inference = automatic(problem) if auto else as_spec(self.inference, Inference, "inference")
         problem = problem.with_(
-            data=_placed(data, inference.dtype, device),
+            data=_placed(data, inference.dtype, device, self.plan_.integer),
             encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
         )
         refuse(inference, problem.objective)
-        _check_unit(unit, inference.dtype)
+        check_units(inputs, unit, inference.dtype)
         with _in_range(inference):
             posterior = inference.fit(problem)
         _check_parameters(posterior)
@@ -123,10 +128,16 @@ class Supervised(Estimator):
         return likelihood.target(y)
 
     def _encode(self, likelihood: Likelihood, X: Any, y: Any, w: Any, dtype: torch.dtype, device: Any) -> Dataset:
-        x = read_inputs(self, X, reset=False)
+        x = self._inputs(X)
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        return _placed(self._dataset(likelihood, x, targets, self._weights(w, x), dtype), dtype, device)
+        data = self._dataset(likelihood, x, targets, self._weights(w, x), dtype)
+        return _placed(data, dtype, device, self.plan_.integer)
+
+    def _standardises(self) -> bool:
+        if not isinstance(self.standardise, bool | np.bool_):
+            raise SpecError(f"standardise={self.standardise!r} must be True or False.")
+        return bool(self.standardise)
 
     def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
         """y of each row, or of each position of `Rows`, as `_targets` reads them."""
@@ -220,11 +231,22 @@ class Supervised(Estimator):
         """Rows to ask about, where the posterior is."""
         if "posterior_" not in self.__dict__:
             check_is_fitted(self)
-        x = read_inputs(self, X, reset=False)
+        x = self._inputs(X)
         if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
         as_network(self.network).check(x)
         return x.to(self.posterior_.weights.device)
+
+    def _inputs(self, X: Any) -> Inputs:
+        """X as it was in `fit`: integers where the network takes those as they are."""
+        x = read_inputs(self, X, reset=False)
+        if not self.plan_.integer or not x.dtype.is_floating_point:
+            return x
+        values = x.features if isinstance(x, Rows) else x
+        fraction = values[values != values.floor()]
+        if len(fraction):
+            raise DataError(f"X has the number {fraction[0].item():g}; the model was fitted on integers.")
+        return x.to(torch.long)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -279,15 +301,18 @@ class Supervised(Estimator):
         size = likelihood.size(self.target_)
         if self.plan_.shared != likelihood.shared(self.target_) or math.prod(self.positions_) * size > MOST_NUMBERS:
             raise ModelFileError(f"The file does not fit its own specs: {self.target_} has {size} numbers η.")
-        module = self.plan_.blank(as_network(self.network), size, unit="buffers.unit" in tensors)
+        unit, bent = "buffers.unit" in tensors, "buffers.inputs.bend" in tensors
+        module = self.plan_.blank(as_network(self.network), size, unit=unit, bent=bent)
         posterior = learned["posterior"]
         self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
+        check_restored(self.posterior_.buffers)
         self._check_answer(size)
 
     @torch.no_grad()
     def _check_answer(self, size: int) -> None:
         """Raise a `ModelFileError` unless the network answers with η of the shape of the targets."""
-        x = rows_of_zeros(self.kind_, self.in_shape_).to(self.posterior_.dtype)
+        x = rows_of_zeros(self.kind_, self.in_shape_)
+        x = x.to(torch.long if self.plan_.integer else self.posterior_.dtype)
         eta = functional_call(self.posterior_.module, self.posterior_.member(0), (x,))
         entries = len(x.features) if self.everywhere_ and isinstance(x, Rows) else len(x)
         if tuple(eta.shape) != (entries, *self.positions_, size):
@@ -348,19 +373,10 @@ def _check_parameters(posterior: Posterior) -> None:
             )
 
 
-def _check_unit(unit: Tensor | None, dtype: torch.dtype) -> None:
-    """Targets far beyond the range of the fit's numbers would end as 0 or infinity."""
-    if unit is None:
-        return
-    range_ = torch.finfo(dtype)
-    for size in (float(unit.min()), float(unit.max())):
-        if not range_.tiny < size < range_.max:
-            kind = str(dtype).removeprefix("torch.")
-            raise DataError(f"y varies by about {size:.1g}, beyond what {kind} training can hold; rescale y first.")
-
-
-def _placed(data: Dataset, dtype: torch.dtype, device: torch.device) -> Dataset:
+def _placed(data: Dataset, dtype: torch.dtype, device: torch.device, integer: bool) -> Dataset:
     """On the device of the fit; y and weights, which are small, in its dtype."""
     y, weight = (None if part is None else part.to(device, dtype) for part in (data.y, data.weight))
-    x = data.x.to(device, dtype) if isinstance(data.x, Rows) else data.x.to(device)  # graphs keep what is made of them
-    return Dataset(x, y, weight, dtype, data.positions)
+    x = data.x.to(device)
+    if isinstance(x, Rows) and not integer:
+        x = x.to(dtype)  # once, since graphs keep what is made of them
+    return Dataset(x, y, weight, dtype, data.positions, integer=integer)

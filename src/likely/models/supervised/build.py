@@ -20,6 +20,8 @@ from ...data.rows import Rows
 from ...inference.predictor import Predictor, is_linear
 from ...likelihoods import Likelihood, Target
 from ...networks import Network
+from ...networks.layers.standardise import Standardise, Statistics
+from ...networks.layers.steps import Embedding
 
 __all__ = ["Plan", "Sample", "baseline", "plan"]
 
@@ -43,8 +45,19 @@ class Plan:
     flatten: bool
     shared: int
     linear: bool
+    columns: tuple[int, ...] | None = None
+    """What the inputs are standardised by, broadcast against a row; None where they are taken as they are."""
+    integer: bool = False
+    """Whether the network takes integers as they are."""
 
-    def predictor(self, network: Network, offset: Tensor, unit: Tensor | None, seed: int) -> Predictor:
+    def predictor(
+        self,
+        network: Network,
+        offset: Tensor,
+        unit: Tensor | None,
+        seed: int,
+        inputs: Statistics | None = None,
+    ) -> Predictor:
         """A new predictor with parameters drawn from this seed, starting at the baseline."""
         with isolated(seed):
             module = _built(network, self.in_shape, self.out_features)
@@ -55,15 +68,18 @@ class Plan:
             if module.bias is not None:
                 module.bias.data = offset.reshape(-1).to(module.bias)
             return Predictor(module, shared, None, None, self.positions, self.flatten)
-        return Predictor(module, shared, offset, unit, self.positions, self.flatten)
+        standard = None if inputs is None else Standardise(*inputs)
+        return Predictor(module, shared, offset, unit, self.positions, self.flatten, standard, self.integer)
 
-    def blank(self, network: Network, size: int, *, unit: bool) -> Predictor:
+    def blank(self, network: Network, size: int, *, unit: bool, bent: bool = False) -> Predictor:
         """A predictor to be filled from a file: shapes without memory, so that no file can make us allocate much."""
 
         def empty(device: str) -> Predictor:
             with torch.device(device):
                 offset = torch.zeros(*self.positions, size)
-                return self.predictor(network, offset, offset if unit else None, 0)
+                columns = None if self.columns is None else torch.ones(self.columns)
+                inputs = None if columns is None else Statistics(columns, columns, columns if bent else None)
+                return self.predictor(network, offset, offset if unit else None, 0, inputs)
 
         try:
             return empty("meta")
@@ -77,9 +93,10 @@ class Plan:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
         """The inverse of `to_json`; a `ModelFileError` for what is no plan."""
-        made = Plan(**{name: tuple(v) if isinstance(v, list) else v for name, v in data.items()})
-        counts = (made.out_features, made.shared)
-        flags = (made.flatten, made.linear)
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+        made = Plan(**values)
+        counts = (made.out_features, made.shared, *(made.columns or ()))
+        flags = (made.flatten, made.linear, made.integer)
         if not all(type(count) is int and count >= 0 for count in counts) or not all(type(f) is bool for f in flags):
             raise ModelFileError(f"The file has a plan that is none: {made}.")
         return made
@@ -99,8 +116,12 @@ def plan(
     in_shape: tuple[int, ...],
     positions: tuple[int, ...],
     sample: Sample | None = None,
+    integer: bool = False,
 ) -> Plan:
-    """Ask the network what it gives for two rows of zeros (or a sample), and fit targets of these positions to it."""
+    """Ask the network what it gives for two rows of zeros (or a sample), and fit targets of these positions to it.
+
+    Where x holds integers (`integer`), it is first asked whether it takes them as they are.
+    """
     shared = likelihood.shared(target)
     size = likelihood.size(target) - shared
     flat = size * math.prod(positions)
@@ -115,7 +136,8 @@ def plan(
         try:
             with isolated(0):
                 module = _built(network, shape, out_features)
-                given = _output_shape(module, shape, sample)
+                taken = integer and _takes_integers(module, shape, sample)
+                given = _output_shape(module, shape, sample, integer=taken)
         except SpecError as error:
             refused.append(error)
             continue
@@ -123,7 +145,8 @@ def plan(
         if given == wanted:
             if not shared and not any(p.requires_grad for p in module.parameters()):
                 raise SpecError(f"network {type(module).__name__} has no parameters, so there is nothing to learn.")
-            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module))
+            columns = network.columns(shape) if not taken and _standardises(module) else None
+            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module), columns, taken)
         found.append(given)
     if not found:
         raise refused[0]
@@ -184,13 +207,34 @@ def _built(network: Network, in_shape: tuple[int, ...], out_features: int) -> nn
     return module
 
 
+def _standardises(module: nn.Module) -> bool:
+    """Whether the inputs of this network are numbers in units: it is not linear, embeds nothing and learns anew.
+
+    A network with frozen weights has learned from inputs as they are.
+    """
+    if is_linear(module) or any(isinstance(layer, nn.Embedding | Embedding) for layer in module.modules()):
+        return False
+    return all(parameter.requires_grad for parameter in module.parameters())
+
+
+def _takes_integers(module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None) -> bool:
+    try:
+        _output_shape(module, in_shape, sample, integer=True)
+    except SpecError:
+        return False
+    return True
+
+
 @torch.no_grad()
-def _output_shape(module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None = None) -> tuple[int, ...]:
+def _output_shape(
+    module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None = None, integer: bool = False
+) -> tuple[int, ...]:
     training, like = module.training, next(module.parameters(), torch.empty(0))
     module.eval()
-    x: Any = torch.zeros(2, *in_shape, dtype=like.dtype, device=like.device) if sample is None else sample.x
+    dtype = torch.long if integer else like.dtype
+    x: Any = torch.zeros(2, *in_shape, dtype=dtype, device=like.device) if sample is None else sample.x
     try:
-        out = module(x if sample is None else x.to(like.dtype).to(like.device))
+        out = module(x if sample is None else x.to(dtype).to(like.device))
     except (RuntimeError, ValueError, IndexError, TypeError, AssertionError, AttributeError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         name = type(module).__name__

@@ -38,6 +38,9 @@ class Classifier(ClassifierMixin, Supervised):
     a label for each row, token or pixel. A missing label is NaN, None, or `missing_label` if one is given (such as
     −1 for the unknown nodes of a graph); every other label is a class.
 
+    A network that is not linear standardises its inputs by the training rows, so that raw columns will do; with
+    `standardise=False` it takes them as they are.
+
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "b", "a", "b", "b"]
     >>> model = Classifier().fit(X, y)
     >>> model.predict([[0.0], [5.0]])
@@ -55,6 +58,7 @@ class Classifier(ClassifierMixin, Supervised):
         random_state: Any = None,
         device: Any = "auto",
         verbose: bool = False,
+        standardise: bool = True,
         missing_label: int | None = None,
     ) -> None:
         self.likelihood = likelihood
@@ -64,6 +68,7 @@ class Classifier(ClassifierMixin, Supervised):
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
+        self.standardise = standardise
         self.missing_label = missing_label
 
     def predict(self, X: Any) -> Any:

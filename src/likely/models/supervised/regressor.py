@@ -29,6 +29,9 @@ class Regressor(RegressorMixin, Supervised):
     The defaults are least squares in closed form. y is (n,) or (n, *positions): several outputs, or a number for each
     token or pixel. NaN in y is a missing target.
 
+    A network that is not linear standardises its inputs by the training rows, so that raw columns will do; with
+    `standardise=False` it takes them as they are.
+
     >>> from likely.likelihoods import Poisson
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0]
     >>> Regressor().fit(X, y).predict([[4.0]]).round(6)
@@ -46,6 +49,7 @@ class Regressor(RegressorMixin, Supervised):
         random_state: Any = None,
         device: Any = "auto",
         verbose: bool = False,
+        standardise: bool = True,
     ) -> None:
         self.likelihood = likelihood
         self.network = network
@@ -54,6 +58,7 @@ class Regressor(RegressorMixin, Supervised):
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
+        self.standardise = standardise
 
     def predict(self, X: Any) -> Any:
         """The mean of p(y | x, data), shaped like y; where rows differ in their positions, a list of arrays."""

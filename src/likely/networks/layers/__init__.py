@@ -78,6 +78,7 @@ from .residual import Concatenate, Residual, ZeroResidual
 from .scan import scan
 from .sets import POOLS, EquivariantLinear
 from .sparse import SparseMatrix
+from .standardise import Standardise, statistics
 from .steps import (
     Embedding,
     at_each,
@@ -129,6 +130,7 @@ __all__ = [
     "Sine",
     "SinusoidalPositions",
     "SparseMatrix",
+    "Standardise",
     "TransposedConv",
     "Unpool",
     "Upsample",
@@ -163,6 +165,7 @@ __all__ = [
     "scan",
     "segment_softmax",
     "sinusoids",
+    "statistics",
     "step_features",
     "steps_of",
 ]

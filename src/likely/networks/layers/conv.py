@@ -186,6 +186,15 @@ def image_shape(in_shape: Sequence[int], owner: str) -> tuple[int, ...]:
     return shape
 
 
+def channel_columns(in_shape: Sequence[int]) -> tuple[int, ...]:
+    """One number for each channel, to be broadcast against rows of this shape; single numbers are one channel.
+
+    >>> channel_columns((3, 28, 28)), channel_columns((100,))
+    ((3, 1, 1), (1,))
+    """
+    return (1,) if len(in_shape) == 1 else (in_shape[0], *(1 for _ in in_shape[1:]))
+
+
 @torch.no_grad()
 def shape_after(module: nn.Module, shape: Sequence[int], owner: str) -> tuple[int, ...]:
     """What a module on the "meta" device makes of a row of this shape; a row too small is refused, with what would do.

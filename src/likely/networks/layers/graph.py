@@ -27,6 +27,7 @@ __all__ = [
     "aggregate",
     "graphs_of",
     "laplacian",
+    "mostly_zero",
     "normalised_adjacency",
     "owners",
     "readout",
@@ -180,9 +181,18 @@ def sparse_features(graphs: Graphs) -> SparseMatrix | None:
     x = graphs.features
     if x.numel() < LARGE or x.requires_grad:
         return None
-    if graphs.kept("is sparse", lambda g: int(g.features.count_nonzero()) < SPARSE * x.numel()):
-        return graphs.kept("features", lambda g: SparseMatrix.from_dense(g.features))
+    if graphs.kept("is sparse", lambda g: mostly_zero(g.features), of_features=True):
+        return graphs.kept("features", lambda g: SparseMatrix.from_dense(g.features), of_features=True)
     return None
+
+
+def mostly_zero(features: Tensor) -> bool:
+    """Whether there are many numbers and most are 0, so that a sparse product is faster than a dense one.
+
+    >>> mostly_zero(torch.zeros(5, 3)), mostly_zero(torch.eye(1000))
+    (False, True)
+    """
+    return features.numel() >= LARGE and int(features.count_nonzero()) < SPARSE * features.numel()
 
 
 # --- sums, means, maxima ------------------------------------------------------------------------------------------

@@ -1,0 +1,170 @@
+"""Inputs in units of their own: what a network sees of raw columns, channels and features.
+
+    z = (x − centre) / scale,   and   z ↦ z / √(1 + (z / 3)²)   for columns with heavy tails
+
+Centre and scale are the mean and the standard deviation over the training rows. Three kinds of columns have others:
+
+- 0/1 and constant columns say all they have to say as they are: a 0/1 column stays, a constant one becomes 0;
+- a column that is mostly 0 keeps its zeros, and the other values get size 1, as if it were an indicator: divided by the
+  standard deviation, a pixel that is lit in one image of a thousand would shine thirty times as bright as the others;
+- where a few rows make up the standard deviation (amounts over many orders of magnitude, 999999 for "unknown"), the
+  median and the interquartile range take its place, and the tails are bent to ± 3 so that no row outshouts the rest.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ...data.rows import Inputs, Rows
+
+__all__ = ["Standardise", "Statistics", "standardised", "statistics"]
+
+LIMIT = 3.0
+"""Where the tails of a heavy-tailed column end, in units of its bulk."""
+HEAVY, FAR = 3.0, 4.0
+"""Tails are heavy if the standard deviation is so many times that of the bulk, and a row so many of them away."""
+OF_QUARTILES = 1.3489795003921634
+"""The interquartile range of a normal distribution in units of its standard deviation."""
+SMALLEST = 1e-30
+"""No scale is below it, so that float32 holds them all."""
+ENTRIES, SORTED = 1 << 22, 1 << 14
+"""Numbers that moments are taken of, and numbers of a column that quartiles are: they need not see every row."""
+
+
+class Statistics(NamedTuple):
+    """Of each column: z = (x − centre)/scale, and 1/limit for columns that are bent (0: not; None: none)."""
+
+    centre: Tensor
+    scale: Tensor
+    bend: Tensor | None
+
+
+class Standardise(nn.Module):
+    """x, or the features of `Rows`, in units of the training rows. Nothing here is learned by gradients.
+
+    >>> x = torch.tensor([[100.0, 1.0], [300.0, 0.0], [200.0, 1.0]])
+    >>> Standardise(*statistics(x, (2,)))(x).round(decimals=2).tolist()
+    [[-1.22, 1.0], [1.22, 0.0], [0.0, 1.0]]
+    """
+
+    centre: Tensor
+    scale: Tensor
+    bend: Tensor | None
+
+    def __init__(self, centre: Tensor, scale: Tensor, bend: Tensor | None = None) -> None:
+        super().__init__()
+        self.register_buffer("centre", centre.clone())
+        self.register_buffer("scale", scale.clone())
+        self.register_buffer("bend", None if bend is None else bend.clone())
+
+    def forward(self, x: Inputs) -> Inputs:
+        return x.with_features(self.of(x.features)) if isinstance(x, Rows) else self.of(x)
+
+    def of(self, x: Tensor) -> Tensor:
+        """The same of a tensor (…, *columns)."""
+        return standardised(x, self.centre, self.scale, self.bend)
+
+    def extra_repr(self) -> str:
+        """As torch shows its own layers."""
+        return f"columns={tuple(self.centre.shape)}, bent={self.bend is not None}"
+
+
+def standardised(x: Tensor, centre: Tensor, scale: Tensor, bend: Tensor | None) -> Tensor:
+    """z of x, by tensors that broadcast against it."""
+    z = (x - centre) / scale
+    return z if bend is None else z / torch.hypot(z * bend, torch.ones_like(z))  # no square that could overflow
+
+
+@torch.no_grad()
+def statistics(x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None) -> Statistics | None:
+    """Centre, scale and bend of shape `columns`, which broadcasts against a row (or a position of `Rows`).
+
+    `weight` has a number for each row, or for each position of `Rows`; what has weight 0 has no part in it. None if
+    nothing would change: all columns are 0/1.
+
+    >>> statistics(torch.tensor([[0.0, 1.0], [1.0, 1.0]]), (2,)) is None
+    True
+    >>> statistics(torch.tensor([[5.0], [5.0]]), (1,))
+    Statistics(centre=tensor([5.], dtype=torch.float64), scale=tensor([1.], dtype=torch.float64), bend=None)
+    """
+    entries = x.features if isinstance(x, Rows) else x
+    if weight is not None and isinstance(x, Rows) and len(weight) != len(entries):
+        weight = torch.repeat_interleave(weight.to(x.device), x.lengths)
+    if weight is not None:
+        weight = weight.to(entries.device, torch.float64)
+        if not bool(weight.all()):
+            entries, weight = entries[weight > 0], weight[weight > 0]
+    lowest, highest = _ends(entries, columns)
+    count = max(1, ENTRIES // max(1, entries[0].numel()))
+    step = -(-len(entries) // count)
+    table = _by_column(entries[::step], columns).double()  # (entries, columns)
+    weights = table.new_ones(len(entries[::step])) if weight is None else weight[::step]
+    weights = weights.repeat_interleave(len(table) // len(weights))
+    unseen = 0.0 if step == 1 else 1 / len(entries)
+    found = _of_columns(table, weights / weights.sum(), lowest, highest, unseen)
+    if bool((found.centre == 0).all() and (found.scale == 1).all()):
+        return None
+    return Statistics(*(None if part is None else part.reshape(columns) for part in found))  # type: ignore[arg-type]
+
+
+def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unseen: float) -> Statistics:
+    """Of a table (n, d) whose rows have weights that add up to 1.
+
+    The ends are those of all rows: where the table is a sample of them, each end counts as one of the `unseen` rows.
+    """
+    centre = weight @ x
+    end = torch.maximum(highest - centre, centre - lowest)
+    scale = (weight @ (x - centre).square() + unseen * end.square()).sqrt()
+    far = end > FAR * scale
+    binary = (lowest >= 0) & (highest <= 1) & ((x == 0) | (x == 1)).all(0)
+    constant = scale <= 1e-12 * torch.maximum(lowest.abs(), highest.abs())  # what is left is rounding
+    present = weight @ (x != 0).double()
+    sparse = (present < 0.5) & ~constant
+    size = ((weight @ x.square()) / present.clamp_min(1e-300)).sqrt()
+    heavy = torch.zeros_like(far)
+    for column in (far & ~binary & ~constant).nonzero().ravel().tolist():
+        values, own = x[:, column], weight
+        if sparse[column]:
+            values, own = values.abs()[values != 0], weight[values != 0]
+            middle, bulk, whole = torch.zeros(()), float(_quantiles(values, own, (0.5,))), float(size[column])
+        else:
+            low, middle, high = _quantiles(values, own, (0.25, 0.5, 0.75))
+            bulk, whole = float(high - low) / OF_QUARTILES, float(scale[column])
+        if 0 < bulk < whole / HEAVY:
+            heavy[column], centre[column], scale[column] = True, middle, bulk
+    plain = sparse & ~heavy
+    centre, scale = torch.where(plain, 0.0, centre), torch.where(plain, size, scale)
+    centre = torch.where(constant, lowest, torch.where(binary, 0.0, centre))
+    scale = torch.where(constant | binary, 1.0, scale).clamp_min(SMALLEST)
+    return Statistics(centre, scale, heavy.double() / LIMIT if bool(heavy.any()) else None)
+
+
+def _quantiles(values: Tensor, weight: Tensor, levels: tuple[float, ...]) -> Tensor:
+    """The smallest values that at least these fractions of the weight do not exceed."""
+    step = -(-len(values) // SORTED)
+    ordered, order = values[::step].sort()
+    reached = weight[::step][order].cumsum(0)
+    places = torch.searchsorted(reached, reached[-1] * reached.new_tensor(levels) * (1 - 1e-12))
+    return ordered[places.clamp_max(len(ordered) - 1)]
+
+
+def _ends(entries: Tensor, columns: tuple[int, ...]) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest value of each column, over all entries."""
+    axes = _others(entries, columns)
+    return tuple(part(entries, axes).reshape(-1).double() for part in (torch.amin, torch.amax))  # type: ignore[return-value]
+
+
+def _by_column(entries: Tensor, columns: tuple[int, ...]) -> Tensor:
+    """(n, …) as a table (entries, columns), the entries of one row together."""
+    axes = _others(entries, columns)
+    kept = [axis for axis in range(entries.ndim) if axis not in axes]
+    return entries.permute(*axes, *kept).reshape(-1, max(1, torch.Size(columns).numel()))
+
+
+def _others(entries: Tensor, columns: tuple[int, ...]) -> tuple[int, ...]:
+    """The axes of (n, …) over which a column's values lie."""
+    first = entries.ndim - len(columns)
+    return (*range(first), *(first + place for place, length in enumerate(columns) if length == 1))

@@ -1,0 +1,130 @@
+"""Inputs in units of the training rows: which columns get which centre and scale, and what is left as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from likely.data.graph import Graph, Graphs
+from likely.data.rows import Ragged
+from likely.networks.layers import Standardise, statistics
+from likely.networks.layers.graph import normalised_adjacency
+
+RNG = np.random.default_rng(0)
+
+
+def column(values) -> torch.Tensor:
+    return torch.as_tensor(np.asarray(values, dtype=np.float64)).reshape(-1, 1)
+
+
+def standard(x: torch.Tensor, weight: torch.Tensor | None = None) -> torch.Tensor:
+    """A column as the network sees it."""
+    units = statistics(x, tuple(x.shape[1:]), weight)
+    return x if units is None else Standardise(*units)(x)
+
+
+def test_plain_columns_have_mean_0_and_deviation_1():
+    x = torch.from_numpy(RNG.normal((1e5, -3.0, 0.0), (1e3, 1e-4, 7.0), (500, 3)))
+    z = standard(x)
+    assert torch.allclose(z.mean(0), torch.zeros(3, dtype=torch.float64), atol=1e-9)
+    assert torch.allclose(z.std(0, unbiased=False), torch.ones(3, dtype=torch.float64))
+
+
+def test_indicators_stay_and_constants_become_0():
+    binary, constant = column(RNG.integers(0, 2, 50)), column(np.full(50, 1e7))
+    assert statistics(binary, (1,)) is None
+    z = standard(torch.cat([binary, constant, column(RNG.normal(size=50))], 1))
+    assert torch.equal(z[:, :1], binary)
+    assert bool((z[:, 1] == 0).all())
+
+
+def test_rare_values_among_zeros_are_as_large_as_an_indicator():
+    values = np.zeros(1000)
+    values[:3] = 200.0
+    assert torch.equal(standard(column(values)), column(values / 200.0))
+    many = np.where(RNG.random(1000) < 0.1, RNG.uniform(50, 60, 1000), 0.0)
+    z = standard(column(many))
+    assert bool((z[many == 0] == 0).all())
+    assert torch.allclose(z[many != 0].square().mean(), torch.tensor(1.0, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("outlier", [1e6, -9999.0])
+def test_outliers_leave_the_bulk_its_size(outlier):
+    values = RNG.normal(50.0, 10.0, 1000)
+    values[::200] = outlier
+    z = standard(column(values)).ravel()
+    bulk = z[values != outlier]
+    assert 0.7 < float(bulk.std()) < 1.1
+    assert float(z.abs().max()) <= 3.001
+    order = np.argsort(values)
+    assert bool((z[order].diff() >= 0).all())  # bent, not folded
+
+
+def test_amounts_over_many_orders_of_magnitude_are_bent():
+    values = RNG.lognormal(3.0, 2.0, 2000)
+    z = standard(column(values)).ravel()
+    assert float(z.abs().max()) <= 3.001
+    assert float(z[values < np.quantile(values, 0.75)].std()) > 0.15
+    zero_inflated = np.where(RNG.random(2000) < 0.9, 0.0, values)
+    z = standard(column(zero_inflated)).ravel()
+    assert bool((z[zero_inflated == 0] == 0).all())
+    assert float(z.max()) <= 3.001
+
+
+@pytest.mark.parametrize("values", [RNG.normal(size=500), RNG.exponential(size=500), RNG.uniform(size=500)])
+def test_ordinary_tails_are_not_bent(values):
+    units = statistics(column(values), (1,))
+    assert units is not None
+    assert units.bend is None
+
+
+@pytest.mark.parametrize("kind", ["normal", "heavy", "sparse"])
+def test_a_weight_is_a_number_of_copies(kind):
+    x = {
+        "normal": RNG.normal(5.0, 2.0, 60),
+        "heavy": RNG.lognormal(0.0, 4.0, 60),
+        "sparse": np.where(RNG.random(60) < 0.8, 0.0, RNG.normal(4.0, 1.0, 60)),
+    }[kind]
+    counts = RNG.integers(0, 4, 60)
+    weighted = statistics(column(x), (1,), torch.from_numpy(counts).double())
+    copied = statistics(column(np.repeat(x, counts)), (1,))
+    assert weighted is not None
+    assert copied is not None
+    assert (weighted.bend is None) == (copied.bend is None) == (kind != "heavy")
+    for one, other in zip(weighted[:2], copied[:2], strict=True):
+        assert torch.allclose(one, other, rtol=1e-9)
+
+
+def test_channels_steps_and_nodes_share_their_units():
+    images = torch.from_numpy(RNG.normal((10.0, -5.0), (3.0, 0.1), (40, 6, 6, 2))).permute(0, 3, 1, 2)
+    z = Standardise(*statistics(images, (2, 1, 1)))(images)
+    assert torch.allclose(z.mean((0, 2, 3)), torch.zeros(2, dtype=torch.float64), atol=1e-9)
+    sequences = Ragged.of([RNG.normal(100.0, 5.0, (length, 2)) for length in (3, 1, 7)])
+    z = Standardise(*statistics(sequences, (2,)))(sequences)
+    assert torch.equal(z.offsets, sequences.offsets)
+    assert torch.allclose(z.features.std(0, unbiased=False), torch.ones(2, dtype=torch.float64))
+
+
+def test_weights_of_rows_count_at_each_of_their_positions():
+    sequences = Ragged.of([np.full((3, 1), 2.0), np.full((1, 1), 10.0)])
+    units = statistics(sequences, (1,), torch.tensor([1.0, 3.0]))
+    assert units is not None
+    assert float(units.centre) == pytest.approx(6.0)
+
+
+def test_graphs_keep_what_was_made_of_their_edges():
+    graphs = Graphs.of([Graph(RNG.normal(5.0, 2.0, (4, 2)), [[0, 1, 2], [1, 2, 3]])])
+    before = normalised_adjacency(graphs)
+    layer = Standardise(*statistics(graphs, (2,)))
+    assert normalised_adjacency(layer(graphs)) is before
+    assert torch.allclose(layer(graphs).features.mean(0), torch.zeros(2, dtype=torch.float64), atol=1e-9)
+
+
+def test_large_data_are_sampled_but_no_outlier_is_missed():
+    values = RNG.normal(size=(1 << 22) + 5)
+    values[3] = 1e9
+    units = statistics(column(values), (1,))
+    assert units is not None
+    assert float(Standardise(*units)(column([1e9])).abs()) <= 3.001
+    assert 0.8 < float(units.scale) < 1.2
