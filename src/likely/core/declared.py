@@ -43,6 +43,7 @@ __all__ = [
     "Values",
     "check_arrays",
     "check_values",
+    "match",
     "maybe",
 ]
 
@@ -200,7 +201,7 @@ def _check_shape(name: str, needs: Array, array: np.ndarray, known: dict[str, in
     if str(array.dtype) not in allowed:
         raise ModelFileError(f"{name} holds {array.dtype} in this file; it must be {' or '.join(allowed)}.")
     for form in needs.shape.split("|"):
-        if (sizes := _match(form.split(), array.shape, known)) is not None:
+        if (sizes := match(form.split(), array.shape, known)) is not None:
             break
     else:
         forms = " or ".join(_written(form.split(), known) for form in needs.shape.split("|"))
@@ -210,8 +211,12 @@ def _check_shape(name: str, needs: Array, array: np.ndarray, known: dict[str, in
     known.update(sizes)
 
 
-def _match(axes: list[str], shape: tuple[int, ...], known: Mapping[str, int]) -> dict[str, int] | None:
-    """The sizes by name that a shape gives to its axes; None if it does not fit."""
+def match(axes: list[str], shape: tuple[int, ...], known: Mapping[str, int]) -> dict[str, int] | None:
+    """The sizes by name that a shape gives to its axes; None if it does not fit.
+
+    >>> match(["K", "D"], (2, 3), {"K": 2}), match(["K", "K"], (2, 3), {})
+    ({'K': 2, 'D': 3}, None)
+    """
     more = axes[-1] == "…"
     axes = axes[:-1] if more else axes
     if len(shape) < len(axes) or (len(shape) > len(axes) and not more):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, distributions
 
+from ..core.doors import check_sizes
 from . import weighted
 from .base import Likelihood, Target
 from .choices import (
@@ -97,6 +98,7 @@ class Normal(Likelihood):
             return -0.5 * torch.stack(distance, -1) + level
         from .compiled.normal_rows import normal_rows  # a tenth of the time, but numba loads slowly
 
+        check_sizes("row_log_prob", {"y": (y, "n c"), "eta": (mean, "k c")})
         columns = [each.detach().T.contiguous().numpy() for each in (mean, (-log_scale).exp())]
         out = torch.empty(len(y), len(eta), dtype=torch.float64)
         normal_rows(y.detach().contiguous().numpy(), *columns, level.detach().numpy(), out.numpy())

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, shortest_path
 
+from ..core.doors import check_sizes
 from ..core.errors import DataError
 from ..core.random import seed_of
 
@@ -187,6 +188,7 @@ class MarkovChain:
             raise DataError(f"n_steps must be 0 or more and chains 1 or more; found {n_steps!r} and {chains!r}.")
         random = np.random.default_rng(seed_of(random_state))
         first = self.stationary() if start is None else self._start(start)
+        check_sizes("sample", {"start": (first, "K"), "transition": (self.transition, "K K")})
         uniform = random.random((chains or 1, n_steps + 1))
         paths = walk(_cumulative(first[None])[0], _cumulative(self.transition), uniform)
         return paths[0] if chains is None else paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.doors import check_indices, check_sizes
 from . import propagate
 from .clique_tree import clique_tree
 from .schedule import schedule
@@ -39,6 +40,7 @@ class ExactInference:
     def use(self, vector: np.ndarray) -> None:
         """Take other tables for the same graph: multiply them into the cliques."""
         plan = self.plan
+        check_sizes("Exact inference", {"tables": (vector, str(plan.table_start[-1]))})
         with np.errstate(divide="ignore"):
             log_vector = np.log(vector)
         self.vector = vector
@@ -70,6 +72,7 @@ class ExactInference:
 
     def most_probable(self, codes: np.ndarray, soft: np.ndarray | None = None) -> tuple[float, np.ndarray]:
         """max log p(x, evidence) for one row of evidence (1, variables), and the codes of that x."""
+        self._check(codes)
         return propagate.maximise(self.plan, self.logs, codes, *self._soft(soft))
 
     def sample(
@@ -93,11 +96,19 @@ class ExactInference:
         marginals: np.ndarray = EMPTY[:, None],
         counts: np.ndarray = EMPTY,
     ) -> tuple[np.ndarray, np.ndarray]:
+        self._check(codes)
         weighed = self._soft(soft)
         return propagate.absorb(self.plan, self.potentials, self.logs, codes, weights, *weighed, marginals, counts)
+
+    def _check(self, codes: np.ndarray) -> None:
+        """Codes are what the compiled absorption indexes its tables by."""
+        check_sizes("Exact inference", {"codes": (codes, f"rows {len(self.tables.sizes)}")})
+        for variable, size in enumerate(self.tables.sizes):
+            check_indices("Exact inference", "codes", codes[:, variable], size, least=-1)
 
     def _soft(self, soft: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """The weights of all states, and which variables have any that matter."""
         if soft is None:
             return self.neutral, self.nothing
+        check_sizes("Exact inference", {"soft": (soft, str(len(self.neutral)))})
         return soft, np.logical_or.reduceat(soft != 1.0, self.plan.state_start[:-1])

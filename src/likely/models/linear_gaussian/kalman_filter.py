@@ -33,8 +33,9 @@ from .kalman.forecast import (
     seen_covariance,
     step_ahead,
 )
-from .kalman.matrices import SHAPES, count_states, read_learn, read_matrix
+from .kalman.matrices import count_states, read_learn, read_matrix
 from .kalman.recursion import (
+    SHAPES,
     Series,
     System,
     run_filter,

@@ -15,6 +15,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from ...core.doors import check_offsets, check_sizes
 from ...core.errors import DataError
 from .forward_backward import filter_states, forward_backward
 from .log_domain import forward_in_logs, smooth_in_logs
@@ -134,7 +135,6 @@ def _writable(*logs: np.ndarray) -> bool:
     return all(((each > -700) | (each == -np.inf)).all() for each in logs)
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
 def sample_paths(filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """States (T,) drawn from p(z | x), backwards, from the filtered p(zₜ | x₁ … xₜ) and a uniform number for each step.
 
@@ -144,6 +144,13 @@ def sample_paths(filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarr
     >>> sample_paths(filtered, transition, np.array([0, 2]), np.array([0.1, 0.1]))
     array([1, 1])
     """
+    shapes = {"filtered": (filtered, "T K"), "transition": (transition, "K K"), "uniform": (uniform, "T")}
+    check_offsets("sample_paths", offsets, check_sizes("sample_paths", shapes)["T"])
+    return _sample_paths(filtered, transition, offsets, uniform)  # type: ignore[no-any-return]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _sample_paths(filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     steps, states = filtered.shape
     path = np.empty(steps, dtype=np.int64)
     for n in range(len(offsets) - 1):
@@ -164,13 +171,21 @@ def sample_paths(filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarr
     return path
 
 
-@njit(cache=True)  # type: ignore[untyped-decorator]
 def sample_states(initial: np.ndarray, transition: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Paths of a Markov chain, (n, T), from as many uniform numbers: by inversion of the cumulated probabilities.
 
     >>> sample_states(np.array([1.0, 0.0]), np.array([[0.5, 0.5], [0.0, 1.0]]), np.array([[0.3, 0.2, 0.7, 0.1]]))
     array([[0, 0, 1, 1]])
     """
+    shapes = {"initial": (initial, "K"), "transition": (transition, "K K"), "uniform": (uniform, "n T")}
+    check_sizes("sample_states", shapes)
+    if not ((initial > 0).any() and (transition > 0).any(1).all()):
+        raise DataError("sample_states needs a state that can follow in each row of initial and transition.")
+    return _sample_states(initial, transition, uniform)  # type: ignore[no-any-return]
+
+
+@njit(cache=True)  # type: ignore[untyped-decorator]
+def _sample_states(initial: np.ndarray, transition: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     count, steps = uniform.shape
     states = initial.shape[0]
     path = np.empty((count, steps), dtype=np.int64)

@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from numba import njit
 
+from ...core.doors import check_offsets, check_sizes
 from .log_domain import forward_in_logs, smooth_in_logs
 
 __all__ = ["Memory", "Smoothed", "filter_states", "forward_backward"]
@@ -81,6 +82,7 @@ def forward_backward(
     >>> found.log_prob.round(4), found.posterior.round(3).tolist()
     (array([-1.8905]), [[0.656, 0.344], [0.258, 0.742]])
     """
+    check_chain("forward_backward", initial, transition, log_emission, offsets)
     memory = memory or Memory()
     emission, shift, initial, transition, log_emission = _prepared(initial, transition, log_emission, memory)
     steps, states = log_emission.shape
@@ -89,6 +91,7 @@ def forward_backward(
     level, posterior = memory.of("level", steps, 1)[:, 0], memory.of("posterior", steps, states)
     log_prob, smallest, first = np.empty(count), np.empty(count), np.zeros(len(initial))
     weight = np.ones(count) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+    check_sizes("forward_backward", {"offsets": (offsets[1:], "n"), "weight": (weight, "n")})
     forwards = (initial, transition, emission, shift, offsets, alpha, level, log_prob, smallest)
     if torch.get_num_threads() > 1 and emission.size > WORTH_A_THREAD:  # neither way waits for the other
         thread = threading.Thread(target=_forwards, args=forwards)
@@ -121,6 +124,7 @@ def filter_states(
     >>> found[0].round(4), found[1].round(3).tolist()
     (array([-1.8905]), [[0.818, 0.182], [0.258, 0.742]])
     """
+    check_chain("filter_states", initial, transition, log_emission, offsets)
     count, (steps, states) = len(offsets) - 1, log_emission.shape
     log_prob, impossible = np.empty(count), np.full(count, -1)
     if min(initial.min(), transition.min()) < LEAST_STEP:  # what looks lost may be all that is left later on
@@ -138,6 +142,15 @@ def filter_states(
         impossible[sequence] = int(np.flatnonzero((log_emission[rows] == -np.inf).all(1))[0])
         filtered[rows][impossible[sequence] :] = 0.0
     return log_prob, filtered, impossible
+
+
+def check_chain(
+    owner: str, initial: np.ndarray, transition: np.ndarray, log_emission: np.ndarray, offsets: np.ndarray
+) -> None:
+    """What the compiled recursions of this folder index: shapes that agree, and sequences that cover the steps."""
+    shapes = {"initial": (initial, "K"), "transition": (transition, "K K"), "log_emission": (log_emission, "T K")}
+    check_sizes(owner, shapes)
+    check_offsets(owner, offsets, len(log_emission))
 
 
 def _logarithms(initial: np.ndarray, transition: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .forward_backward import check_chain
+
 __all__ = ["viterbi"]
 
 COMPILED = {"cache": True, "error_model": "numpy", "nogil": True}
@@ -27,6 +29,7 @@ def viterbi(
     >>> path, log_prob.round(4)
     (array([0, 1, 1]), array([-3.8144]))
     """
+    check_chain("viterbi", initial, transition, log_emission, offsets)
     with np.errstate(divide="ignore"):
         log_initial, log_transition = np.log(initial), np.log(np.ascontiguousarray(transition))
     log_emission = np.ascontiguousarray(log_emission, dtype=np.float64)

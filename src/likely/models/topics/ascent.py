@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ...core import distributed
+from ...core.doors import check_indices, check_offsets, check_sizes
 from ...core.progress import progress
 from .corpus import Corpus
 from .lanes import padded
@@ -61,6 +62,7 @@ class Documents:
     """Some documents and what is believed of them; `fresh` beliefs are the same for every topic."""
 
     def __init__(self, corpus: Corpus, topics: Topics, gamma: np.ndarray | None = None) -> None:
+        check_topics("Documents", corpus, topics.components[:, : topics.size], topics.document_prior)
         self.corpus, self.topics = corpus, topics
         fresh = np.ones((corpus.documents, topics.components.shape[1]))
         self.gamma = fresh if gamma is None else gamma
@@ -170,10 +172,20 @@ def step(
     return bound
 
 
+def check_topics(owner: str, corpus: Corpus, weights: np.ndarray, prior: np.ndarray) -> None:
+    """What the compiled loops over documents index: words below V, and as many priors as topics."""
+    shapes = {"weights": (weights, "V K"), "prior": (prior, "K")}
+    entries = {"words": (corpus.words, "n"), "counts": (corpus.counts, "n")}
+    sizes = check_sizes(owner, shapes | entries)
+    check_offsets(owner, corpus.starts, sizes["n"])
+    check_indices(owner, "words", corpus.words, sizes["V"])
+
+
 def infer(
     corpus: Corpus, weights: np.ndarray, prior: np.ndarray, passes: int, tol: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """γ (n, K) and the bound (n,) of documents, given the weights (K, V) of words in topics."""
+    check_topics("infer", corpus, weights.T, prior)
     topics, alpha = weights.shape[0], padded(prior, 1.0)
     gamma, bounds, ratios = (
         np.ones((corpus.documents, len(alpha))),

@@ -8,24 +8,12 @@ from typing import Any
 import numpy as np
 
 from ....core.errors import SpecError
-from .recursion import System
+from .recursion import SHAPES, System
 
-__all__ = ["DIFFUSE", "SHAPES", "count_states", "read_learn", "read_matrix"]
+__all__ = ["DIFFUSE", "count_states", "read_learn", "read_matrix"]
 
 DIFFUSE = 1e6
 """A diffuse initial covariance is this many times the mean square of the data."""
-
-SHAPES: Mapping[str, str] = {
-    "transition": "kk",
-    "transition_offset": "k",
-    "transition_covariance": "kk",
-    "observation": "pk",
-    "observation_offset": "p",
-    "observation_covariance": "pp",
-    "initial_mean": "k",
-    "initial_covariance": "kk",
-}
-"""The axes of each: k states, p observed columns."""
 
 
 def count_states(n_states: Any, given: Mapping[str, Any]) -> int:

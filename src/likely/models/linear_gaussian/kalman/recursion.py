@@ -9,16 +9,18 @@ The gains K come from the covariance recursion, which runs first and on its own 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
+from ....core.doors import check_indices, check_offsets, check_sizes
 from ....core.errors import DataError
 from .gains import STEADY, Gains, gains
 from .small_matrices import COMPILED
 
-__all__ = ["Filtered", "Series", "System", "run_filter", "series", "simulate"]
+__all__ = ["SHAPES", "Filtered", "Series", "System", "check_system", "run_filter", "series", "simulate"]
 
 
 class System(NamedTuple):
@@ -40,6 +42,19 @@ class System(NamedTuple):
     """m, (k,)"""
     initial_covariance: np.ndarray
     """P, (k, k)"""
+
+
+SHAPES: Mapping[str, str] = {
+    "transition": "kk",
+    "transition_offset": "k",
+    "transition_covariance": "kk",
+    "observation": "pk",
+    "observation_offset": "p",
+    "observation_covariance": "pp",
+    "initial_mean": "k",
+    "initial_covariance": "kk",
+}
+"""The axes of each: k states, p observed columns."""
 
 
 class Series(NamedTuple):
@@ -93,6 +108,7 @@ def run_filter(data: Series, system: System, steady: float = STEADY) -> Filtered
     >>> found.means.ravel().round(12).tolist()
     [0.5, 1.4, 1.4]
     """
+    check_system(system, data)
     found = gains(
         data.pattern,
         data.starts,
@@ -124,6 +140,15 @@ def run_filter(data: Series, system: System, steady: float = STEADY) -> Filtered
         found.constant,
     )
     return Filtered(found, *means)
+
+
+def check_system(system: System, data: Series) -> None:
+    """What the compiled recursions of this folder index: matrices, series and patterns whose shapes agree."""
+    shapes = {name: (getattr(system, name), " ".join(axes)) for name, axes in SHAPES.items()}
+    known = {"pattern": (data.pattern, "T"), "seen": (data.seen, "patterns p")}
+    sizes = check_sizes("KalmanFilter", shapes | {"x": (data.x, "T p")} | known)
+    check_offsets("KalmanFilter", data.starts, sizes["T"])
+    check_indices("KalmanFilter", "pattern", data.pattern, sizes["patterns"])
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
@@ -177,9 +202,20 @@ def _filter_means(
     return predicted, filtered, log_prob
 
 
-@njit(**COMPILED)  # type: ignore[untyped-decorator]
 def simulate(transition: np.ndarray, offset: np.ndarray, first: np.ndarray, noise: np.ndarray) -> np.ndarray:
     """z_0 = first, z_{t+1} = A z_t + b + noise_t: states (T, k) for noise (T − 1, k)."""
+    shapes = {
+        "transition": (transition, "k k"),
+        "offset": (offset, "k"),
+        "first": (first, "k"),
+        "noise": (noise, "T k"),
+    }
+    check_sizes("simulate", shapes)
+    return _simulate(transition, offset, first, noise)  # type: ignore[no-any-return]
+
+
+@njit(**COMPILED)  # type: ignore[untyped-decorator]
+def _simulate(transition: np.ndarray, offset: np.ndarray, first: np.ndarray, noise: np.ndarray) -> np.ndarray:
     k = first.shape[0]
     states = np.empty((noise.shape[0] + 1, k))
     states[0] = first

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from .gains import STEADY
-from .recursion import Filtered, Series, System
+from .recursion import Filtered, Series, System, check_system
 from .small_matrices import (
     COMPILED,
     add,
@@ -65,6 +65,7 @@ def run_smoother(data: Series, system: System, found: Filtered, steady: float = 
     >>> round(float(smooth.covariance[smooth.row[50], 0, 0] ** -2), 12)      # r/√(1 + 4r/q), far from the ends
     5.0
     """
+    check_system(system, data)
     steps = found.gains
     back, rest = _back(steps.filtered, system.transition, system.transition_covariance)
     means = _smooth_means(data.starts, steps.step, back, found.predicted, found.means)
