@@ -17,6 +17,7 @@ from ...core.errors import ConvergenceWarning, TrainingError
 from ...core.progress import progress
 from ...core.random import spread
 from ...core.spec import require
+from ...core.threads import threads_for
 from .latent import Latent, LatentFit, LatentInference, Params
 
 __all__ = ["EM", "elbo"]
@@ -48,10 +49,10 @@ class EM(LatentInference):
         require(self.starts >= 1, self, "starts", "a whole number above 0")
 
     def run(self, model: Latent, seed: int, *, title: str = "EM", verbose: bool = False) -> LatentFit:
-        params = model.start(spread(distributed.agreed(seed), self.starts))
         trace: list[Tensor] = []
         converged = False
-        with progress(title, self.max_iter, show=verbose) as report:
+        with threads_for(model.work), progress(title, self.max_iter, show=verbose) as report:
+            params = model.start(spread(distributed.agreed(seed), self.starts))
             for step in range(self.max_iter + 1):
                 statistics, value = _expected(model, params)
                 trace.append(value)

@@ -28,6 +28,9 @@ class Latent(ABC):
     count: float = 1.0
     """The total weight of all rows, in all processes: a gain per row is a gain divided by it."""
 
+    work: float = 0.0
+    """Multiply-adds of the largest single operation of a step (see `core.threads`)."""
+
     @abstractmethod
     def start(self, seeds: list[int]) -> Params:
         """First parameters, one set for each seed."""

@@ -13,8 +13,6 @@ from __future__ import annotations
 import dataclasses
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -43,8 +41,6 @@ AGREE = 1.05
 """R-hat up to which chains are said to agree."""
 JUDGED = 100
 """Draws of a chain from which on R-hat says something: in shorter ones chance alone can take it beyond."""
-SPLIT = 1 << 23
-"""Numbers of X, times chains, from which on more than one thread is worth it."""
 DESCENT = 200
 """Steps that bring the chains of a network near a mode."""
 
@@ -82,7 +78,7 @@ class _MarkovChain(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """The draws of all chains."""
-        with torch.no_grad(), _threads(self.chains * problem.data.x.numel()):
+        with torch.no_grad():
             run = _Run(problem, self)
             run.loop()
             return run.posterior()
@@ -237,17 +233,6 @@ class _Run:
             ConvergenceWarning,
             stacklevel=5,
         )
-
-
-@contextmanager
-def _threads(work: int) -> Iterator[None]:
-    """One thread where a step is too short to be split: others would be waited for after each of its operations."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if work < SPLIT else threads)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _possible(density: CoordinateDensity, position: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from ...core.errors import ConvergenceWarning, DataError, LikelyError, SpecError
 from ...core.progress import progress
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
+from ...core.threads import factorisation, threads_for
 from ...core.validation import as_rows, as_weights
 from ...kernels import RBF, Kernel, KernelModule
 from ...likelihoods import Likelihood, Normal, Target
@@ -144,7 +145,8 @@ class GaussianProcess(Labelled):
         places = self._places(x, likelihood, targets, seed)
         module = self._built(kernel, x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
-        found = self._learn(problem, places, seed)
+        with threads_for(factorisation(len(x) if places is None else len(places))):
+            found = self._learn(problem, places, seed)
         write(free(module), found.numbers[: read(free(module)).numel()])
         rest = found.numbers[read(free(module)).numel() :]
         self.X_train_, self.y_train_, self.weight_train_ = x.numpy(), targets.numpy(), weight.numpy()

@@ -51,6 +51,7 @@ class LinearGaussianEM(Latent):
         self.root = None if weight is None else weight.sqrt().unsqueeze(-1)
         self._measure()
         self._compress()
+        self.work = float(self.x.shape[0] * self.x.shape[1] * (self.factors + 1))
 
     # --- what EM asks -----------------------------------------------------------------------------------------------
     def start(self, seeds: list[int]) -> Params:

@@ -19,6 +19,7 @@ import torch
 from numba import njit
 
 from ...core.doors import check_offsets, check_sizes
+from ...core.threads import available_threads
 from .log_domain import forward_in_logs, smooth_in_logs
 
 __all__ = ["Memory", "Smoothed", "filter_states", "forward_backward"]
@@ -93,7 +94,7 @@ def forward_backward(
     weight = np.ones(count) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
     check_sizes("forward_backward", {"offsets": (offsets[1:], "n"), "weight": (weight, "n")})
     forwards = (initial, transition, emission, shift, offsets, alpha, level, log_prob, smallest)
-    if torch.get_num_threads() > 1 and emission.size > WORTH_A_THREAD:  # neither way waits for the other
+    if available_threads() > 1 and emission.size > WORTH_A_THREAD:  # neither way waits for the other
         thread = threading.Thread(target=_forwards, args=forwards)
         thread.start()
         _backwards(np.ascontiguousarray(transition.T), emission, offsets, beta, ahead)

@@ -15,11 +15,11 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
+from ...core.threads import by_threads
 from ...inference import Latent
 from ...inference.latent.latent import Params
 from ..emissions import Columns, Emission, features, first_weights
 from ..emissions.starts import MOST, Init
-from ..parallel import by_threads
 from .reseed import reseed
 from .responsibilities import blocks, split, total
 
@@ -45,6 +45,7 @@ class Components(Latent):
         self.reseeded: dict[tuple[int, int], int] = {}
         """By start and component: the row at which a component that had lost all rows began again."""
         self._width = components * x.shape[1]
+        self.work = float(self._width * len(x))
         emission.bind(x, weight)
 
     # --- Latent -------------------------------------------------------------------------------------------------

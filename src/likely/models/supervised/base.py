@@ -6,7 +6,7 @@ p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Literal, Self
@@ -25,11 +25,13 @@ from ...core.estimator import Estimator
 from ...core.learned import restore_columns
 from ...core.random import isolated, seed_of
 from ...core.spec import as_spec
+from ...core.threads import threads_for
 from ...core.validation import as_weights, device_of
-from ...data.rows import Inputs, Ragged, Rows
+from ...data.rows import Inputs, Ragged, Rows, row_size
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
 from ...inference.objective import Conditional, refuse
+from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
 from ...networks import as_network
 from ...priors import Prior
@@ -46,6 +48,12 @@ from .inputs import (
 from .units import check_restored, check_units, input_units
 
 __all__ = ["Supervised", "as_array", "rows_of"]
+
+BLOCK = 1 << 23
+"""Numbers that a block of rows may have in the widest layer, over all members."""
+LEAST = 64
+"""Rows of a block, at least."""
+
 
 MOST_NUMBERS = 10**8
 """That one row, or η of one row, of a model in a file may have."""
@@ -115,7 +123,7 @@ class Supervised(Estimator):
         )
         refuse(inference, problem.objective)
         check_units(inputs, unit, inference.dtype)
-        with _in_range(inference):
+        with _in_range(inference), threads_for(self.plan_.footprint[0] * rows_per_step(inference, len(data))):
             posterior = inference.fit(problem)
         _check_parameters(posterior)
         self.posterior_ = posterior
@@ -197,11 +205,17 @@ class Supervised(Estimator):
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
         filled, missing = _filled(likelihood, targets)
-        each = self._predictive(x).log_prob(filled.to(x.device, self.posterior_.dtype))
-        each = torch.where(missing.to(x.device), 0.0, each).reshape(len(targets), -1).sum(1)
+
+        def log_prob(rows: Inputs, entries: slice) -> np.ndarray:
+            each = self._predictive(rows).log_prob(filled[entries].to(x.device, self.posterior_.dtype))
+            return as_array(torch.where(missing[entries].to(x.device), 0.0, each).reshape(len(each), -1).sum(1))
+
+        answer = self._in_blocks(x, log_prob)
         if self.everywhere_ and isinstance(x, Rows):
-            each = each.new_zeros(len(x)).index_add(0, x.owner, each)
-        return as_array(each)
+            return as_array(
+                torch.zeros(len(x), dtype=self.posterior_.dtype).index_add(0, x.owner.cpu(), torch.from_numpy(answer))
+            )
+        return answer
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Any:
         """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions).
@@ -214,6 +228,29 @@ class Supervised(Estimator):
         distribution = self._predictive(x)
         with isolated(seed_of(self.random_state if random_state is None else random_state)):
             return self._parted(self._decode(distribution.sample((int(n),))), x, axis=1)
+
+    def _in_blocks(self, x: Inputs, answer: Callable[[Inputs, slice], np.ndarray]) -> np.ndarray:
+        """`answer(rows, entries)` of blocks of rows, one after the other, with the entries of y that they have.
+
+        What is made of a block on its way through the network is bounded, however many rows there are.
+        """
+        work, width = self.plan_.footprint
+        members = len(self.posterior_.weights)
+        step = max(LEAST, BLOCK // (members * max(width, row_size(x))))
+        with threads_for(work * members * min(step, len(x))):
+            if len(x) <= step:
+                return answer(x, slice(None))
+            at_positions = self.everywhere_ and isinstance(x, Rows)
+            ends = x.offsets.tolist() if at_positions and isinstance(x, Rows) else range(len(x) + 1)
+            answers = np.empty(0)
+            for first in range(0, len(x), step):
+                last = min(first + step, len(x))
+                entries = slice(ends[first], ends[last])
+                part = answer(x[first:last], entries)
+                if not first:
+                    answers = np.empty((ends[len(x)], *part.shape[1:]), part.dtype)
+                answers[entries] = part
+            return answers
 
     @torch.inference_mode()
     def _point(self, x: Inputs, question: Literal["mean", "probabilities"]) -> Tensor | None:

@@ -7,7 +7,7 @@ two it does is seen by asking it, with two rows of zeros.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import torch
@@ -16,6 +16,7 @@ from torch.nn.parameter import UninitializedParameter
 
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.random import isolated
+from ...core.threads import footprint
 from ...data.rows import Rows
 from ...inference.predictor import Predictor, is_linear
 from ...likelihoods import Likelihood, Target
@@ -49,6 +50,8 @@ class Plan:
     """What the inputs are standardised by, broadcast against a row; None where they are taken as they are."""
     integer: bool = False
     """Whether the network takes integers as they are."""
+    footprint: tuple[int, ...] = field(default=(1, 1), compare=False)
+    """What a row costs: the `core.threads.Footprint` of the network."""
 
     def predictor(
         self,
@@ -93,11 +96,11 @@ class Plan:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
         """The inverse of `to_json`; a `ModelFileError` for what is no plan."""
-        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-        made = Plan(**values)
-        counts = (made.out_features, made.shared, *(made.columns or ()))
+        made = Plan(**{name: tuple(v) if isinstance(v, list) else v for name, v in data.items()})
+        counts = (made.out_features, made.shared, *(made.columns or ()), *made.footprint)
         flags = (made.flatten, made.linear, made.integer)
-        if not all(type(count) is int and count >= 0 for count in counts) or not all(type(f) is bool for f in flags):
+        sound = len(made.footprint) == 2 and all(type(flag) is bool for flag in flags)
+        if not sound or not all(type(count) is int and count >= 0 for count in counts):
             raise ModelFileError(f"The file has a plan that is none: {made}.")
         return made
 
@@ -146,7 +149,8 @@ def plan(
             if not shared and not any(p.requires_grad for p in module.parameters()):
                 raise SpecError(f"network {type(module).__name__} has no parameters, so there is nothing to learn.")
             columns = network.columns(shape) if not taken and _standardises(module) else None
-            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module), columns, taken)
+            costs = tuple(footprint(module.eval(), _some(module, shape, sample, integer=taken)))
+            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module), columns, taken, costs)
         found.append(given)
     if not found:
         raise refused[0]
@@ -225,16 +229,24 @@ def _takes_integers(module: nn.Module, in_shape: tuple[int, ...], sample: Sample
     return True
 
 
+def _some(module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None, *, integer: bool) -> Any:
+    """Two rows of zeros, or the sample, where the module is."""
+    like = next(module.parameters(), torch.empty(0))
+    dtype = torch.long if integer else like.dtype
+    if sample is not None:
+        return sample.x.to(dtype).to(like.device)
+    return torch.zeros(2, *in_shape, dtype=dtype, device=like.device)
+
+
 @torch.no_grad()
 def _output_shape(
     module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None = None, integer: bool = False
 ) -> tuple[int, ...]:
-    training, like = module.training, next(module.parameters(), torch.empty(0))
+    training = module.training
     module.eval()
-    dtype = torch.long if integer else like.dtype
-    x: Any = torch.zeros(2, *in_shape, dtype=dtype, device=like.device) if sample is None else sample.x
+    x = _some(module, in_shape, sample, integer=integer)
     try:
-        out = module(x if sample is None else x.to(dtype).to(like.device))
+        out = module(x)
     except (RuntimeError, ValueError, IndexError, TypeError, AssertionError, AttributeError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
         name = type(module).__name__

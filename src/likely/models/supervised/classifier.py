@@ -77,7 +77,7 @@ class Classifier(ClassifierMixin, Supervised):
         return self._parted(self._most_probable(x), x)
 
     def _most_probable(self, x: Inputs) -> np.ndarray:
-        return self.classes_[self._probabilities(x).argmax(-1)]
+        return self.classes_[self._in_blocks(x, lambda rows, _: self._block(rows).argmax(-1))]
 
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class: (n, *positions, classes), in the order of `classes_`."""
@@ -87,11 +87,15 @@ class Classifier(ClassifierMixin, Supervised):
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
         x = self._rows(X)
-        distribution: Any = self._predictive(x)
-        logits = distribution.logits
-        if isinstance(distribution, torch.distributions.Bernoulli):
-            logits = torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
-        return self._parted(as_array(logits), x)
+
+        def answer(rows: Inputs, _: slice) -> np.ndarray:
+            distribution: Any = self._predictive(rows)
+            logits = distribution.logits
+            if isinstance(distribution, torch.distributions.Bernoulli):
+                logits = torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
+            return as_array(logits)
+
+        return self._parted(self._in_blocks(x, answer), x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
@@ -106,6 +110,9 @@ class Classifier(ClassifierMixin, Supervised):
         return float(np.average(predicted == labels, weights=share))
 
     def _probabilities(self, x: Inputs) -> np.ndarray:
+        return self._in_blocks(x, lambda rows, _: self._block(rows))
+
+    def _block(self, x: Inputs) -> np.ndarray:
         probabilities = self._point(x, "probabilities")
         return as_array(of_classes(self._predictive(x)) if probabilities is None else probabilities)
 

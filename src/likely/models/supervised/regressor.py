@@ -66,17 +66,25 @@ class Regressor(RegressorMixin, Supervised):
         return self._parted(self._mean(x), x)
 
     def _mean(self, x: Inputs) -> np.ndarray:
-        mean = self._point(x, "mean")
-        return as_array((point(self._predictive(x)) if mean is None else mean).double())
+        def answer(rows: Inputs, _: slice) -> np.ndarray:
+            mean = self._point(rows, "mean")
+            return as_array((point(self._predictive(rows)) if mean is None else mean).double())
+
+        return self._in_blocks(x, answer)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
         x = self._rows(X)
-        distribution, tail = self._predictive(x), (1 - level) / 2
-        lower, upper = (self._parted(as_array(quantile(distribution, share)), x) for share in (tail, 1 - tail))
-        return lower, upper
+        tail = (1 - level) / 2
+
+        def answer(rows: Inputs, _: slice) -> np.ndarray:
+            distribution = self._predictive(rows)
+            return np.stack([as_array(quantile(distribution, p)) for p in (tail, 1 - tail)], 1)
+
+        bounds = self._in_blocks(x, answer)
+        return self._parted(bounds[:, 0], x), self._parted(bounds[:, 1], x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""

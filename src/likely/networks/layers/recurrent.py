@@ -41,6 +41,7 @@ class RecurrentLayer(nn.Module):
     """
 
     truncation: Runs | None = None
+    stepwise = True
 
     def __init__(self, direction: type[Direction], in_features: int, hidden: int, bidirectional: bool) -> None:
         super().__init__()
