@@ -25,6 +25,7 @@ from ..core.layout import laid_out
 from ..core.spec import is_whole
 from ..core.twins import Twins
 from ..data.rows import Inputs, row_size
+from ..likelihoods.bernoulli import BernoulliDistribution
 
 __all__ = ["Posterior", "check_draws"]
 
@@ -238,7 +239,7 @@ def _average_labels(components: Any, weights: Tensor) -> Distribution:
     share = weights.log()
     if isinstance(components, torch.distributions.Bernoulli):
         yes, no = (torch.logsumexp(logsigmoid(sign * components.logits) + share, -1) for sign in (1, -1))
-        return torch.distributions.Bernoulli(logits=yes - no, validate_args=False)
+        return BernoulliDistribution(logits=yes - no, validate_args=False)
     logits = torch.logsumexp(components.logits + share.unsqueeze(-1), -2)
     return torch.distributions.Categorical(logits=logits, validate_args=False)
 

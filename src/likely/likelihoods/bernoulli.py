@@ -15,7 +15,18 @@ from . import weighted
 from .base import Likelihood, Target
 from .special import log_sigmoid
 
-__all__ = ["Bernoulli"]
+__all__ = ["Bernoulli", "BernoulliDistribution"]
+
+
+class BernoulliDistribution(distributions.Bernoulli):
+    """torch's Bernoulli, whose `log_prob` also takes labels as integers and booleans, as that of Categorical does.
+
+    >>> BernoulliDistribution(probs=torch.tensor(0.5)).log_prob(torch.tensor([0, 1])).exp()
+    tensor([0.5000, 0.5000])
+    """
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        return super().log_prob(value if value.is_floating_point() else value.to(self.logits.dtype))
 
 
 class Bernoulli(Likelihood):
@@ -36,8 +47,8 @@ class Bernoulli(Likelihood):
     def size(self, target: Target) -> int:
         return 1
 
-    def distribution(self, eta: Tensor) -> distributions.Bernoulli:
-        return distributions.Bernoulli(logits=eta[..., 0], validate_args=False)
+    def distribution(self, eta: Tensor) -> BernoulliDistribution:
+        return BernoulliDistribution(logits=eta[..., 0], validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return log_sigmoid((2 * y.to(eta.dtype) - 1) * eta[..., 0])

@@ -2,60 +2,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from likely.inference.linear.minimise import minimise, quadratic_l1
-
-
-def quadratic(seed, size, rank, strength):
-    """A random convex quadratic ½θᵀHθ − bᵀθ with b in the range of H, and L1 rates of which some are 0."""
-    rng = np.random.default_rng(seed)
-    design = rng.normal(size=(rank, size)) * np.exp(rng.normal(size=size))
-    matrix = torch.from_numpy(design.T @ design)
-    linear = torch.from_numpy(design.T @ rng.normal(size=rank))
-    rates = strength * linear.abs().max() * torch.from_numpy(rng.uniform(0.1, 1, size=size) * (rng.random(size) < 0.8))
-    return matrix, linear, rates
-
-
-def distance_from_rest(matrix, linear, rates, theta):
-    """How far the subgradient of the whole is from holding 0."""
-    slope = matrix @ theta - linear
-    moving = (slope + rates * theta.sign()).abs()
-    resting = (slope.abs() - rates).clamp_min(0)
-    return torch.where(theta != 0, moving, resting).max().item()
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 2**31), size=st.integers(1, 12), strength=st.floats(0.001, 1.5))
-def test_the_quadratic_with_l1_meets_its_optimality_conditions(seed, size, strength):
-    matrix, linear, rates = quadratic(seed, size, 2 * size + 1, strength)
-    found = quadratic_l1(matrix, linear, rates, torch.zeros(size, dtype=torch.float64))
-    assert distance_from_rest(matrix, linear, rates, found) <= 1e-10 * (1 + float(linear.abs().max()))
-
-
-@settings(max_examples=25, deadline=None, derandomize=True)
-@given(seed=st.integers(0, 2**31), size=st.integers(2, 8), strength=st.floats(0.01, 0.9))
-def test_the_start_does_not_matter(seed, size, strength):
-    matrix, linear, rates = quadratic(seed, size, 2 * size + 1, strength)
-    starts = torch.zeros(size, dtype=torch.float64), torch.full((size,), 5.0, dtype=torch.float64)
-    near, far = (quadratic_l1(matrix, linear, rates, start) for start in starts)
-    torch.testing.assert_close(near, far, rtol=1e-8, atol=1e-10)
-
-
-def test_a_singular_quadratic_is_solved_too():
-    matrix, linear, rates = quadratic(0, 10, 4, 0.1)
-    found = quadratic_l1(matrix, linear, rates, torch.zeros(10, dtype=torch.float64))
-    assert distance_from_rest(matrix, linear, rates, found) <= 1e-7 * float(linear.abs().max())
-
-
-def test_soft_thresholding_is_the_diagonal_case():
-    linear = torch.tensor([3.0, -2.0, 0.5, -0.1], dtype=torch.float64)
-    found = quadratic_l1(torch.eye(4, dtype=torch.float64) * 2, linear, torch.ones(4, dtype=torch.float64), linear)
-    torch.testing.assert_close(found, torch.tensor([1.0, -0.5, 0.0, 0.0], dtype=torch.float64))
+from likely.inference.linear.minimise import minimise
 
 
 class Bowl:

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
 
 import likely
-from likely import Classifier
+from likely import Classifier, GaussianProcess, NaiveBayes
 from likely.core.errors import DataError, SpecError
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Bernoulli, Categorical, Ordinal
@@ -209,3 +209,27 @@ def test_coefficients_are_those_of_scikit_learn():
     np.testing.assert_allclose(model.intercept_, peer.intercept_, atol=1e-6)
     X, y = draw(3, seed=4)
     assert Classifier().fit(X, y).coef_.shape == (3, 3)
+
+
+@pytest.mark.parametrize("kind", [torch.int64, torch.int32, torch.bool, torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize(
+    "model",
+    [
+        Classifier(),
+        Classifier(Bernoulli()),
+        Classifier(Categorical()),
+        Classifier(Ordinal()),
+        Classifier(network=MLP((8,)), inference=Ensemble(3, by=QUICK), random_state=0),
+        GaussianProcess(likelihood=Bernoulli(), learn=False),
+        NaiveBayes(),
+    ],
+    ids=str,
+)
+def test_the_distribution_of_labels_takes_labels_of_any_kind(model, kind):
+    X, y = draw(2)
+    distribution = model.fit(X, y).predict_dist(X)
+    codes = torch.as_tensor(y)
+    expected = np.log(model.predict_proba(X)[np.arange(len(y)), y])
+    np.testing.assert_allclose(distribution.log_prob(codes.to(kind)).double().numpy(), expected, rtol=1e-4, atol=1e-5)
+    wide = distribution.expand((2, len(y)))
+    np.testing.assert_allclose(wide.log_prob(codes.to(kind))[1].double().numpy(), expected, rtol=1e-4, atol=1e-5)

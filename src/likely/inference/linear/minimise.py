@@ -13,7 +13,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-__all__ = ["Energy", "Minimum", "equilibrated", "minimise", "quadratic_l1"]
+from .quadratic_l1 import equilibrated, quadratic_l1
+
+__all__ = ["Energy", "Minimum", "minimise"]
 
 GONE, FADING = 1e-9, 1e-6
 """Shares of the first curvature below which the optimum lies at infinity: stop at once, or say so at the end."""
@@ -101,56 +103,6 @@ def _solve(matrix: Tensor, right: Tensor) -> Tensor:
     if int(info) == 0 and float(factor.diagonal().min()) > 1e-5:
         return scale * torch.cholesky_solve((scale * right).unsqueeze(-1), factor).squeeze(-1)
     return scale * (torch.linalg.pinv(balanced, hermitian=True, rtol=1e-10) @ (scale * right))
-
-
-def equilibrated(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """DHD with ones on the diagonal, and D; a number that the data do not speak of (a column of zeros) gets D = 0."""
-    size = matrix.diagonal()
-    seen = size > 1e-200
-    scale = torch.where(seen, size.clamp_min(1e-300).rsqrt(), 0.0)
-    return matrix * torch.outer(scale, scale) + torch.diag((~seen).to(matrix)), scale
-
-
-def quadratic_l1(matrix: Tensor, linear: Tensor, l1: Tensor, start: Tensor) -> Tensor:
-    """argmin ½θᵀHθ − bᵀθ + Σ λ|θ|: accelerated proximal steps find the support, then it is solved exactly."""
-    balanced, scale = equilibrated(matrix)
-    right, rates = scale * linear, scale * l1
-    balanced = balanced + 1e-12 * torch.eye(len(balanced), dtype=balanced.dtype)
-    step = 1 / float(torch.linalg.eigvalsh(balanced)[-1])
-    point = ahead = torch.where(scale > 0, start / scale, 0.0)
-    momentum = 1.0
-    for iteration in range(1, 20_001):
-        moved = ahead - step * (balanced @ ahead - right)
-        new = moved.sign() * (moved.abs() - step * rates).clamp_min(0)
-        if float((ahead - new) @ (new - point)) > 0:  # momentum points uphill: start it anew
-            momentum = 1.0
-        following = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
-        ahead = new + (momentum - 1) / following * (new - point)
-        change = float((new - point).abs().max())
-        point, momentum = new, following
-        if iteration % 25 == 0 or change < 1e-14:
-            polished = _polish(balanced, right, rates, point)
-            if polished is not None:
-                return scale * polished
-            if change < 1e-14:
-                break
-    return scale * point
-
-
-def _polish(matrix: Tensor, right: Tensor, rates: Tensor, point: Tensor) -> Tensor | None:
-    """The exact solution on the support and signs of `point`, if it meets the optimality conditions."""
-    free = (point != 0) | (rates == 0)
-    sign = point.sign()
-    exact = torch.zeros_like(point)
-    if bool(free.any()):
-        inner = matrix[free][:, free]
-        factor, info = torch.linalg.cholesky_ex(inner)
-        if int(info):
-            return None
-        exact[free] = torch.cholesky_solve((right - rates * sign)[free].unsqueeze(-1), factor).squeeze(-1)
-    same = bool((exact.sign() == sign)[rates > 0].all())
-    excess = (matrix @ exact - right).abs() - rates
-    return exact if same and bool((excess[~free] <= 1e-12 * (1 + rates[~free])).all()) else None
 
 
 def _smallest(hessian: Tensor) -> float:

@@ -12,7 +12,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from .minimise import Energy, Minimum, equilibrated
+from .minimise import Energy, Minimum
+from .quadratic_l1 import equilibrated
 
 __all__ = ["refine"]
 

@@ -19,7 +19,8 @@ from ...optim.schedules import Linear
 from ..coordinates import CoordinateDensity, Coordinates
 from ..linear.design import Design, design_of
 from ..linear.glm import LinearEnergy
-from ..linear.minimise import equilibrated, minimise
+from ..linear.minimise import minimise
+from ..linear.quadratic_l1 import equilibrated
 from ..log_posterior import LogPosterior
 from ..parameters import FlatParameters
 from ..problem import Problem
