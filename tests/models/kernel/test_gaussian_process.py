@@ -465,3 +465,37 @@ def test_questions_that_cannot_be_answered():
 def test_likely_load_finds_it(tmp_path):
     held(RBF(), Normal(scale=0.3)).fit(X, Y).save(tmp_path / "model.likely")
     assert likely.load(tmp_path / "model.likely").predict(NEW).shape == (7,)
+
+
+# --- units and bounds -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("unit", [1e-3, 1e3, 1e6])
+def test_units_of_y_change_nothing_but_units(unit):
+    """y → cy takes σ → cσ, the variance → c²·variance and log p(y) → log p(y) − n log c."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (60, 1))
+    y = np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=60)
+    plain, other = GaussianProcess().fit(x, y), GaussianProcess().fit(x, unit * y)
+    assert plain.converged_
+    assert other.converged_
+    assert other.score(x, unit * y) == pytest.approx(plain.score(x, y), abs=1e-6)
+    assert other.log_evidence_ == pytest.approx(plain.log_evidence_ - 60 * np.log(unit), abs=1e-4)
+    assert other.noise_ == pytest.approx(unit * plain.noise_, rel=1e-3)
+    assert other.kernel_.variance == pytest.approx(unit**2 * plain.kernel_.variance, rel=1e-2)
+
+
+def test_a_variance_far_from_where_it_began_is_found():
+    """The evidence of 1000·y has its top at a variance near 10⁶, five factors of ten from the kernel's own."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (60, 1))
+    y = 1e3 * (np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=60))
+    model = GaussianProcess(1.0 * RBF(), starts=1).fit(x, y)
+    assert model.converged_
+    assert model.kernel_.variance > 3e5
+    assert model.log_evidence_ == pytest.approx(GaussianProcess().fit(x, y).log_evidence_, abs=1e-3)
+
+
+def test_a_bound_that_holds_a_hyperparameter_back_is_named():
+    x = np.linspace(-3, 3, 40)[:, None]
+    with pytest.warns(ConvergenceWarning, match="still rises beyond the bounds of the search, .* at noise ="):
+        model = GaussianProcess().fit(x, np.sin(x[:, 0]))  # no noise at all: σ → 0
+    assert not model.converged_

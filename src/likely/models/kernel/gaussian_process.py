@@ -40,6 +40,7 @@ from .gp.hyperparameters import (
     free,
     limits,
     load_numbers,
+    names_of,
     read,
     spread_out,
     write,
@@ -69,11 +70,13 @@ class GaussianProcess(Labelled):
 
     With a likelihood of labels (`Bernoulli()`, `Categorical()`) it is a classifier, with any other a regressor.
     `Normal()` is exact; `Poisson()`, `StudentT()` and all others have Laplace's approximation (with one latent function
-    for each number that the likelihood needs). The prior's variance is the kernel's: write `1.0 * RBF()` to have it
-    learned, or standardise y.
+    for each number that the likelihood needs). The prior's variance is the kernel's: `RBF()` has variance 1 whatever
+    the units of y, `1.0 * RBF()` has it learned. `kernel="auto"` is that, from
+    the variance of y on, and `RBF()` for labels.
 
     `learn=False` holds the kernel's hyperparameters. Otherwise they maximise the evidence, begun `starts` times: from
-    where the kernel has them, from where they suit the data, and from points scattered around that. `mean` is
+    where the kernel has them, from where they suit the data, and from points scattered around that. Searches are
+    bounded by factors around both; where a bound holds one back, a warning says so and `converged_` is False. `mean` is
     "constant" (learned) or "zero". Time is n³, memory n²; `inducing=m` has m inducing points stand for the rows (normal
     likelihoods: a lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in
     `sample_weight` counts a row that many times. A missing target (NaN) does not count.
@@ -110,8 +113,8 @@ class GaussianProcess(Labelled):
 
     def __init__(
         self,
-        kernel: Any = RBF(),  # noqa: B008 (a frozen value)
-        likelihood: Any = Normal(),  # noqa: B008
+        kernel: Any = "auto",
+        likelihood: Any = Normal(),  # noqa: B008 (a frozen value)
         mean: Literal["constant", "zero"] = "constant",
         learn: bool = True,
         starts: int = 2,
@@ -135,7 +138,7 @@ class GaussianProcess(Labelled):
         for name in ("_posterior", "kernel_", "classes_"):
             self.__dict__.pop(name, None)
         self._check_arguments()
-        kernel, likelihood = as_spec(self.kernel, Kernel, "kernel"), self._likelihood()
+        likelihood = self._likelihood()
         seed = seed_of(self.random_state)
         x = as_rows(self, X, reset=True)
         if likelihood.labels:
@@ -143,7 +146,7 @@ class GaussianProcess(Labelled):
         targets = read_targets(y, len(x), likelihood, self.__dict__.get("classes_"))
         x, targets, weight = counted(x.double(), targets, as_weights(sample_weight, x), likelihood)
         places = self._places(x, likelihood, targets, seed)
-        module = self._built(kernel, x, seed)
+        module = self._built(self._kernel(likelihood, targets, weight), x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
         with threads_for(factorisation(len(x) if places is None else len(places))):
             found = self._learn(problem, places, seed)
@@ -158,21 +161,20 @@ class GaussianProcess(Labelled):
         self._posterior = posterior = self._solved(problem)
         self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, found.evaluations
         self.converged_, self.jitter_ = found.converged and posterior.converged, posterior.jitter
-        self._report()
+        self._report(names_of(module) + problem.names(), found)
         return self
 
     def _learn(self, problem: Regression | Laplace, places: Tensor | None, seed: int) -> Found:
         own, bounds = problem.start()
         kernel = problem.kernel
-        variance = float(problem.y.var(correction=0)) if isinstance(problem, Regression) else 1.0
         numbers = read(free(kernel))
-        others = spread_out(kernel, problem.x, max(variance, 1e-12), self.starts - 1 if len(numbers) else 0, seed)
+        suggested, *scattered = spread_out(kernel, problem.x, problem.unit**2, max(1, self.starts - 1), seed)
+        others = [suggested, *scattered][: self.starts - 1 if len(numbers) else 0]
         starts = [torch.cat([start, own]) for start in (numbers, *others)]
+        bounds = limits(kernel, problem.reach, suggested) + bounds
         evidence = problem if places is None else InducingRegression(problem, places)  # type: ignore[arg-type]
         with progress("GaussianProcess", MAX_ITER, show=bool(self.verbose)) as report:
-            return maximise(
-                evidence, starts, limits(kernel, problem.reach) + bounds, seed=seed, first=problem, report=report
-            )  # type: ignore[arg-type]
+            return maximise(evidence, starts, bounds, seed=seed, first=problem, report=report)  # type: ignore[arg-type]
 
     def _problem(
         self, module: KernelModule, likelihood: Likelihood, x: Tensor, y: Tensor, weight: Tensor
@@ -182,8 +184,10 @@ class GaussianProcess(Labelled):
             return Regression(module, x, y, weight, likelihood.known_scale(), constant)
         target = self._target(likelihood, y)
         size, shared = likelihood.size(target), likelihood.shared(target)
-        offset, _ = likelihood.baseline(y, weight)
-        return Laplace(module, likelihood, x, y, weight, constant, offset.double(), size - shared)
+        offset, units = likelihood.baseline(y, weight)
+        latent = size - shared
+        unit = float(units[0])
+        return Laplace(module, likelihood, x, y, weight, constant, offset.double(), latent, unit)
 
     def _solved(self, problem: Regression | Laplace) -> ExactPosterior | InducingPosterior | LaplacePosterior:
         """The posterior from what was learned, in the same way after `fit` and after `load`."""
@@ -216,8 +220,17 @@ class GaussianProcess(Labelled):
         refuse_many(len(x), likelihood.size(target) - likelihood.shared(target), "fit a sample of the rows")
         return None
 
-    def _report(self) -> None:
-        if not self.converged_:
+    def _report(self, names: list[str], found: Found) -> None:
+        if found.held:
+            ended = ", ".join(f"{names[index]} {_shown(names[index], found.numbers[index])}" for index in found.held)
+            warnings.warn(
+                f"The evidence still rises beyond the bounds of the search, where it ended at {ended}: start the "
+                "kernel's hyperparameters nearer to what suits the data, hold them (learn=False), or fix what the data "
+                "do not tell (such as Normal(scale=…) where there is no noise).",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        elif not self.converged_:
             warnings.warn(
                 f"The evidence was still rising after {self.n_evaluations_} evaluations, or Newton's method did not "
                 "settle; standardise X, start the kernel's numbers elsewhere, or take a simpler kernel.",
@@ -334,6 +347,12 @@ class GaussianProcess(Labelled):
         return self._posterior.shared.numpy() if isinstance(self._posterior, LaplacePosterior) else self.numbers_
 
     # --- inside -------------------------------------------------------------------------------------------------
+    def _kernel(self, likelihood: Likelihood, y: Tensor, weight: Tensor) -> Kernel:
+        if not isinstance(self.kernel, str) or self.kernel != "auto":
+            return as_spec(self.kernel, Kernel, "kernel")
+        _, units = likelihood.baseline(y, weight)
+        return RBF() if likelihood.labels else float(units[0]) ** 2 * RBF()
+
     def _likelihood(self) -> Likelihood:
         likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
         if "classes_" in self.__dict__ and likelihood.get_params(deep=False).get("classes", 0) is None:
@@ -403,6 +422,11 @@ class GaussianProcess(Labelled):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+
+def _shown(name: str, number: Tensor) -> str:
+    """As a person knows it: all but means are held as logarithms."""
+    return f"= {float(number if name == 'mean' else number.exp()):.3g}"
 
 
 def _exact(likelihood: Likelihood) -> bool:

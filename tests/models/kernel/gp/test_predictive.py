@@ -98,5 +98,6 @@ def test_bounds_hold_and_the_best_start_wins():
     start = torch.zeros(2, dtype=torch.float64)
     found = maximise(Bowl(2000), [start, start + 1.5], [(None, 0.5), (None, None)])
     assert found.numbers[0] == 0.5
-    assert found.converged
+    assert found.held == (0,)  # the hill still rises there: no top was reached
+    assert not found.converged
     assert maximise(Bowl(50), [start], [(-1.0, 0.0), (0.0, 3.0)]).numbers[0] == 0.0

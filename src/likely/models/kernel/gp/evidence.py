@@ -10,7 +10,7 @@ steps of BFGS that know the curvature of the stage before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self
 
@@ -50,14 +50,22 @@ class Evidence(Protocol):
         """The evidence of θ, and its gradient."""
 
 
+OUTWARD = 1e-2
+"""A bound counts as one that holds θ back if θ times e beyond it would win more, in nats."""
+
+
 @dataclass(frozen=True)
 class Found:
-    """The best θ, how much evidence it has, how often that was asked, and whether the climb reached its top."""
+    """The best θ, how much evidence it has, how often that was asked, and whether the climb reached its top.
+
+    `held` says which numbers lie at a bound beyond which the evidence still rises; with any, there is no top.
+    """
 
     numbers: Tensor
     value: float
     evaluations: int
     converged: bool
+    held: tuple[int, ...] = ()
 
 
 def maximise(
@@ -82,7 +90,7 @@ def maximise(
     for before, part in pairwise(parts):
         found = _follow(part, found.numbers, bounds, report, _inverse(before, found.numbers, len(part)))
         counted += found.evaluations
-    return Found(found.numbers, found.value, counted, found.converged)
+    return replace(found, evaluations=counted)
 
 
 def stages(rows: int) -> list[int]:
@@ -107,8 +115,8 @@ def _best(evidence: Evidence, starts: Sequence[Tensor], bounds: Bounds, report: 
             failed.append(error)
     if not found:
         raise failed[0]
-    best = max(found, key=lambda each: each.value)
-    return Found(best.numbers, best.value, sum(each.evaluations for each in found), best.converged)
+    best = max(found, key=lambda climb: climb.value)
+    return replace(best, evaluations=sum(climb.evaluations for climb in found))
 
 
 class _Asked:
@@ -121,7 +129,7 @@ class _Asked:
         self.evidence, self.report, self.count = evidence, report, 0
         self.low = np.array([-np.inf if each is None else each for each, _ in bounds])
         self.high = np.array([np.inf if each is None else each for _, each in bounds])
-        self.best, self.least = (-np.inf, np.empty(0)), np.inf
+        self.best, self.least = (-np.inf, np.empty(0), np.empty(0)), np.inf
 
     def __call__(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
         try:
@@ -133,7 +141,7 @@ class _Asked:
         self.count += 1
         self.least = min(self.least, value)
         if value > self.best[0]:
-            self.best = (value, numbers.copy())
+            self.best = (value, numbers.copy(), slope.numpy().copy())
         self.report(self.count, log_evidence=value)
         return value, slope.numpy()
 
@@ -141,7 +149,10 @@ class _Asked:
         return np.clip(numbers, self.low, self.high)
 
     def found(self, converged: bool) -> Found:
-        return Found(torch.from_numpy(self.best[1]), self.best[0], self.count, converged)
+        value, numbers, gradient = self.best
+        outward = ((numbers <= self.low) & (gradient < -OUTWARD)) | ((numbers >= self.high) & (gradient > OUTWARD))
+        held = tuple(np.flatnonzero(outward).tolist())
+        return Found(torch.from_numpy(numbers), value, self.count, converged and not held, held)
 
 
 def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Found:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ....kernels import KernelModule
 from ....kernels.positive import Positive
 
-__all__ = ["every_number", "free", "limits", "load_numbers", "read", "spread_out", "write"]
+__all__ = ["every_number", "free", "limits", "load_numbers", "names_of", "read", "spread_out", "write"]
 
 
 def free(kernel: KernelModule) -> list[nn.Parameter]:
@@ -32,16 +32,33 @@ def write(parameters: list[nn.Parameter], numbers: Tensor) -> None:
         parameter.copy_(own.reshape(parameter.shape))
 
 
-def limits(kernel: KernelModule, factor: float) -> list[tuple[float | None, float | None]]:
-    """Bounds of each number: `factor` around its start for a logarithm, none for the weight of a network."""
+def limits(kernel: KernelModule, factor: float, suggested: Tensor) -> list[tuple[float | None, float | None]]:
+    """Bounds of each hyperparameter: `factor` around its start and what the data suggest, for a logarithm.
+
+    So the bounds move with the units of X and y. The weight of a network has none.
+    """
     reach = math.log(factor)
     names = _positive(kernel)
-    found: list[tuple[float | None, float | None]] = []
-    for name, parameter in kernel.named_parameters():
-        if parameter.requires_grad:
-            values = parameter.detach().reshape(-1).tolist()
-            found += [(value - reach, value + reach) if name in names else (None, None) for value in values]
-    return found
+    starts = read(free(kernel))
+    low, high = torch.minimum(starts, suggested) - reach, torch.maximum(starts, suggested) + reach
+    both = zip(low.tolist(), high.tolist(), strict=True)
+    is_logarithm = [
+        name in names
+        for name, parameter in kernel.named_parameters()
+        if parameter.requires_grad
+        for _ in range(parameter.numel())
+    ]
+    return [pair if logarithm else (None, None) for pair, logarithm in zip(both, is_logarithm, strict=True)]
+
+
+def names_of(kernel: KernelModule) -> list[str]:
+    """What a person calls each number that is learned: "lengthscale", "variance"."""
+    return [
+        name.removesuffix(".log").rpartition(".")[2]
+        for name, parameter in kernel.named_parameters()
+        if parameter.requires_grad
+        for _ in range(parameter.numel())
+    ]
 
 
 def spread_out(kernel: KernelModule, x: Tensor, variance: float, count: int, seed: int) -> list[Tensor]:

@@ -47,6 +47,7 @@ class Laplace:
     constant: bool
     offset: Tensor  # η of the targets without x, (size,): where means and shared numbers begin
     latent: int  # how many of those numbers are functions of x
+    unit: float = 1.0  # the standard deviation of f that suits the targets: 1 unless f lives on their scale
     warm: dict[str, Tensor] = field(default_factory=dict)  # the last a: where the next search begins
     # By what factor the kernel's numbers may leave where they began: functions that vary by far more than what links
     # tell apart (logits of ±30) have posteriors of another shape than a normal's, and more "evidence" than there is.
@@ -55,13 +56,17 @@ class Laplace:
     def __len__(self) -> int:
         return len(self.x)
 
+    def names(self) -> list[str]:
+        """Of the numbers beside the kernel's."""
+        return ["mean"] * (self.latent if self.constant else 0) + ["shared"] * (len(self.offset) - self.latent)
+
     def rows(self, index: Tensor) -> Laplace:
         """The same with some of the rows."""
         return replace(self, x=self.x[index], y=self.y[index], weight=self.weight[index], warm={})
 
     def start(self) -> tuple[Tensor, list[tuple[float | None, float | None]]]:
-        """Means and shared numbers to begin with, and their bounds."""
-        means = self.offset[: self.latent] if self.constant else self.offset[:0]
+        """Means (in units of f, so that a search sees numbers of order 1) and shared numbers, and their bounds."""
+        means = self.offset[: self.latent] / self.unit if self.constant else self.offset[:0]
         shared = self.offset[self.latent :]
         free_means: list[tuple[float | None, float | None]] = [(None, None)] * len(means)
         return torch.cat([means, shared]), free_means + [(float(v) - 10, float(v) + 10) for v in shared]
@@ -69,7 +74,7 @@ class Laplace:
     def split(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
         """The means of the k functions, and the shared numbers."""
         count = self.latent if self.constant else 0
-        means = numbers[:count] if self.constant else numbers.new_zeros(self.latent)
+        means = numbers[:count] * self.unit if self.constant else numbers.new_zeros(self.latent)
         return means, numbers[count:]
 
     def value_and_slope(self, numbers: Tensor) -> tuple[float, Tensor]:
@@ -115,7 +120,7 @@ class Laplace:
         weight += 0.5 * (found.weights @ found.weights.mT + cross + cross.mT)
         slopes = [slope.reshape(-1) for slope in gram_slope(self.kernel, self.x, weight, parameters)]
         if self.constant:
-            slopes.append((found.weights + through).sum(0))
+            slopes.append((found.weights + through).sum(0) * self.unit)
         if len(found.shared):
             implicit = torch.einsum("nk,nks->s", matrix @ through, here.change_of_score[:, :, k:])
             slopes.append(here.full_score[:, k:].sum(0) + bend[:, k:].sum(0) + implicit)
@@ -165,7 +170,8 @@ class _Here:
         """The slope of a function of η in each of its numbers, as a new last axis."""
         found = []
         for column in range(self.eta.shape[1]):
-            width = WIDTH * self.eta[:, column].abs().clamp_min(1.0)
+            least = self.problem.unit if column < self.problem.latent else 1.0
+            width = WIDTH * self.eta[:, column].abs().clamp_min(least)
             step = torch.zeros_like(self.eta)
             step[:, column] = width
             change = function(self.eta + step) - function(self.eta - step)
@@ -180,7 +186,8 @@ class _Here:
     @cached_property
     def log_concave(self) -> bool:
         """Whether the information is the Hessian, and not something positive in its place."""
-        return torch.allclose(self.hessian, self.information, rtol=1e-5, atol=1e-7)
+        size = float(self.information.abs().max())  # 1/y² has the units of y
+        return torch.allclose(self.hessian, self.information, rtol=1e-5, atol=1e-7 * size)
 
 
 def _mode(

@@ -44,6 +44,15 @@ class Regression:
     def __len__(self) -> int:
         return len(self.x)
 
+    @property
+    def unit(self) -> float:
+        """The standard deviation of f that suits the targets."""
+        return spread(self.y, self.weight)
+
+    def names(self) -> list[str]:
+        """Of the numbers beside the kernel's."""
+        return [] if self.scale is not None else ["noise"]
+
     def rows(self, index: Tensor) -> Regression:
         """The same with some of the rows."""
         return replace(self, x=self.x[index], y=self.y[index], weight=self.weight[index], last={})
@@ -52,7 +61,7 @@ class Regression:
         """Where log σ begins if it is learned (a tenth of the variance of y is noise), and its bounds."""
         if self.scale is not None:
             return torch.empty(0, dtype=torch.float64), []
-        level = math.log(spread(self.y))
+        level = math.log(self.unit)
         first = level + 0.5 * math.log(0.1)
         return torch.tensor([first], dtype=torch.float64), [(level + math.log(QUIET), level + 5.0)]
 
@@ -127,7 +136,8 @@ class ExactPosterior:
         return (self.mean + self.alpha @ cross).unsqueeze(-1), gram(self.kernel, x) - half.mT @ half
 
 
-def spread(y: Tensor) -> float:
+def spread(y: Tensor, weight: Tensor) -> float:
     """The standard deviation of y, or of a constant y what can be told from it."""
-    found = float(y.std(correction=0))
-    return found if found > 1e-12 * float(y.abs().max()) else max(1e-3 * float(y.abs().max()), 1e-3)
+    mean = (weight * y).sum() / weight.sum()
+    deviation = float(((weight * (y - mean).square()).sum() / weight.sum()).sqrt())
+    return deviation if deviation > 1e-12 * float(y.abs().max()) else max(1e-3 * float(y.abs().max()), 1e-3)
