@@ -27,6 +27,9 @@ from .special import bounded_exp, gamma_remainder
 
 __all__ = ["Gamma"]
 
+CLOSEST = 36.0
+"""log α beyond which y/μ − 1 is below what float64 resolves: a target that is met exactly calls for no larger α."""
+
 SERIES = 50.0
 """From here on log α − ψ(α) is its series in 1/α, to all digits; below, its two terms do not cancel."""
 
@@ -58,13 +61,16 @@ class Gamma(Likelihood):
 
     def distribution(self, eta: Tensor) -> StableGamma:
         log_mean = eta[..., 0]
-        (log_concentration,) = logarithms(eta, 1, self.concentration)
+        log_concentration = self._log_concentration(eta)
         concentration = bounded_exp(log_concentration).expand_as(log_mean)
         return StableGamma(concentration, bounded_exp(log_concentration - log_mean), validate_args=False)
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
+        return _log_density(y.to(eta.dtype), eta[..., 0], self._log_concentration(eta))
+
+    def _log_concentration(self, eta: Tensor) -> Tensor:
         (log_concentration,) = logarithms(eta, 1, self.concentration)
-        return _log_density(y.to(eta.dtype), eta[..., 0], log_concentration)
+        return log_concentration.clamp_max(CLOSEST)
 
     def estimate(self, y: Tensor, share: Tensor) -> Tensor:
         """The mean, and α by Newton's method."""
