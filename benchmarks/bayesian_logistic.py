@@ -77,7 +77,7 @@ def _whole(each: Run) -> float:
 
 
 def _diagnosed(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    from likely.inference.mcmc.convergence import diagnose  # ArviZ's numbers, without its import
+    from likely.sampling.convergence import diagnose  # ArviZ's numbers, without its import
 
     return diagnose(draws)
 

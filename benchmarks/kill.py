@@ -28,7 +28,7 @@ import sys
 from sklearn.datasets import load_digits
 from likely import Classifier
 from likely.inference import MAP
-from likely.inference.checkpoint import Checkpoint
+from likely.core.checkpoint import Checkpoint
 from likely.networks import MLP
 from likely.optim import Cosine
 x, y = load_digits(return_X_y=True)

@@ -85,11 +85,11 @@ def test_diagnostics_are_arviz_and_its_data_hold_everything():
     assert data.sample_stats["acceptance_rate"].shape == (3, 500)
     table = found.summary(round_to="none")
     assert list(table.index) == ["a", "b"]
-    np.testing.assert_allclose(table["mean"], found.mean.numpy(), rtol=1e-12)
-    np.testing.assert_allclose(table["r_hat"], found.rhat.numpy(), rtol=1e-12)
-    np.testing.assert_allclose(table["ess_bulk"], found.ess.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(table["mean"], found.mean.numpy(), rtol=1e-9)
+    np.testing.assert_allclose(table["r_hat"], found.rhat.numpy(), rtol=1e-9)
+    np.testing.assert_allclose(table["ess_bulk"], found.ess.numpy(), rtol=1e-9)
     rhat = arviz().rhat(found.draws[..., 0].numpy())
-    assert float(found.rhat[0]) == pytest.approx(float(rhat), rel=1e-12)
+    assert float(found.rhat[0]) == pytest.approx(float(rhat), rel=1e-9)
     torch.testing.assert_close(found.log_prob, PLANE.log_prob(found.draws))
     assert repr(found).startswith("Chains(3 chains × 500 draws of (2,), acceptance 0.")
 
@@ -187,7 +187,7 @@ def test_a_nan_on_the_way_is_an_error_with_its_place():
         ({"method": MetropolisHastings}, SpecError, r"is a class; write method=MetropolisHastings\(\)"),
         ({"names": ["a"]}, DataError, r"found 1 names for positions of shape \(2,\)"),
         ({"names": ["a", "a"]}, DataError, "a different one for each coordinate"),
-        ({"random_state": "x"}, SpecError, "'x' is no seed"),
+        ({"random_state": "x"}, SpecError, "'x' is not a seed"),
     ],
 )
 def test_arguments_that_will_not_do_are_refused(arguments, error, message):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..core.checkpoint import Checkpoint
 from ..core.room import open_room
 from .automatic import automatic
-from .checkpoint import Checkpoint
 from .gaussian import GaussianPosterior
 from .laplace.posterior import LaplacePosterior
 from .latent.em import EM, elbo

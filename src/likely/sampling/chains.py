@@ -1,7 +1,6 @@
 """What a sampler drew: all chains, and whether they can be trusted.
 
-R-hat compares chains with one another (1 if they agree), ESS is how many independent draws they are worth. Both are
-ArviZ's, rank-normalised.
+R-hat compares chains with one another (1 if they agree), ESS is how many independent draws they are worth.
 """
 
 from __future__ import annotations
@@ -10,12 +9,14 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from ..core.errors import DataError
+from .convergence import diagnose
 
 __all__ = ["Chains", "arviz", "as_names"]
 
@@ -51,12 +52,13 @@ class Chains:
     @property
     def rhat(self) -> Tensor:
         """R-hat of each coordinate, (*event); NaN with fewer than 2 chains or 4 draws, or where nothing moves."""
-        return self._diagnosed("rhat")
+        chains, _, *event = self.draws.shape
+        return self._diagnosed[0] if chains > 1 else torch.full(event, torch.nan, dtype=torch.float64)
 
     @property
     def ess(self) -> Tensor:
         """The effective sample size of the mean of each coordinate, (*event); NaN with fewer than 4 draws."""
-        return self._diagnosed("ess")
+        return self._diagnosed[1]
 
     def to_arviz(self) -> Any:
         """An `arviz.InferenceData` with the groups posterior and sample_stats (lp, acceptance_rate, …)."""
@@ -83,14 +85,12 @@ class Chains:
     def _recorded(self) -> dict[str, Any]:
         return {"lp": self.log_prob.cpu().numpy(), **{name: stat.cpu().numpy() for name, stat in self.stats.items()}}
 
-    def _diagnosed(self, what: str) -> Tensor:
+    @cached_property
+    def _diagnosed(self) -> tuple[Tensor, Tensor]:
         chains, draws, *event = self.draws.shape
-        if draws < 4 or (what == "rhat" and chains < 2):
-            return torch.full(event, torch.nan, dtype=torch.float64)
-        library = arviz()
-        with _quiet():
-            found = getattr(library, what)(library.convert_to_dataset({"x": self.draws.cpu().numpy()}))
-        return torch.as_tensor(found["x"].values, dtype=torch.float64)
+        rows = self.draws.cpu().double().reshape(chains, draws, -1).numpy()
+        rhat, ess = (torch.from_numpy(numbers).reshape(event) for numbers in diagnose(rows))
+        return rhat, ess
 
 
 def arviz() -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,11 +13,12 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.distributions import Distribution
 
-from ..core.errors import ConvergenceWarning, DataError
-from ..core.progress import progress
+from ..core.checkpoint import Checkpoint, Saver
+from ..core.errors import ConvergenceWarning, DataError, ModelFileError
 from ..core.spec import as_spec
 from .chains import Chains, as_names
 from .constrained import Bijection, Support, bijection, support_of
+from .convergence import AGREE
 from .density import (
     LogDensity,
     as_generator,
@@ -26,12 +28,12 @@ from .density import (
     shown,
     whole,
 )
+from .driver import Driver, Length
 from .metropolis_hastings import MetropolisHastings
-from .sampler import Info, Sampler
+from .sampler import Sampler
 
 __all__ = ["sample"]
 
-_AGREE = 1.05
 _LOST = 0.01
 
 
@@ -46,6 +48,9 @@ def sample(
     verbose: bool = False,
     names: str | Sequence[str] | None = None,
     support: Support | None = None,
+    thin: int = 1,
+    checkpoint: Checkpoint | str | os.PathLike[str] | None = None,
+    stream: str | None = None,
 ) -> Chains:
     """Draws from exp(log_prob), which need not be normalised, by several chains side by side.
 
@@ -60,6 +65,10 @@ def sample(
     volume added; draws and `log_prob` are those of the density as given. Methods that follow slopes need it; a torch
     distribution brings its own.
 
+    `thin` keeps every thin-th step. `checkpoint` is a path (or a `Checkpoint`): the same call after one that was killed
+    goes on from it to the same bits. `stream` is the path of a file for the draws; without one they are kept in a
+    temporary file once they take more than a gigabyte.
+
     >>> def correlated(x):
     ...     return -0.5 * (x[:, 0] ** 2 + x[:, 1] ** 2 - 1.6 * x[:, 0] * x[:, 1]) / (1 - 0.8**2)
     >>> found = sample(correlated, [0.0, 0.0], draws=4000, random_state=0, names=["a", "b"])
@@ -72,38 +81,30 @@ def sample(
     (True, True)
     """
     sampler = as_spec(method, Sampler, "method")
-    count, before = whole(draws, "draws", 1), whole(warmup, "warmup", 0)
+    length = Length(whole(draws, "draws", 1), whole(warmup, "warmup", 0), whole(thin, "thin", 1))
     generator = as_generator(random_state)
     position = _starts(initial, chains, generator)
     labels = as_names(names, tuple(position.shape[1:]))
     density = as_log_density(log_prob, "log_prob")
+    saver = Saver(checkpoint, _fingerprint(sampler, length, position, random_state))
     with torch.no_grad():
         _refuse_impossible(density(position), position)
         space = _space(log_prob, support, sampler, tuple(position.shape[1:]), labels)
         if space is not None:
             position, density = space.inverse(position), space.density(density)
-        state = sampler.init(position, density)
-        kept = torch.empty((len(position), count, *position.shape[1:]), dtype=position.dtype, device=position.device)
-        logs = torch.empty((len(position), count), dtype=torch.float64, device=position.device)
-        records: dict[str, list[Tensor]] = {"acceptance_rate": []}
-        divergences = 0.0
-        with progress("sampling", before + count, show=verbose) as report:
-            for index in range(before + count):
-                state, info = sampler.step(state, density, generator)
-                if index < before:
-                    state = sampler.adapt(state, info, index, before)
-                else:
-                    kept[:, index - before], logs[:, index - before] = state.position, state.log_prob
-                    for name, value in {"acceptance_rate": info.acceptance, **info.stats}.items():
-                        records.setdefault(name, []).append(value)
-                if verbose:
-                    divergences += _diverging(info) if index >= before else 0.0
-                    report(index + 1, **_numbers(info, divergences))
+        driver = Driver(sampler, density, generator, length, saver, stream=stream, verbose=verbose)
+        saved = saver.read()
+        if saved is None:
+            driver.begin(position)
+        else:
+            driver.resume(saved)
+            _refuse_other(driver, checkpoint)
+        driver.run()
+        kept, logs = driver.draws.to(position.device), driver.log_prob.to(position.device)
         if space is not None:
             inside, volume = space.forward(kept.flatten(0, 1))
             kept, logs = inside.reshape(*kept.shape[:2], *inside.shape[1:]), logs - volume.reshape(logs.shape)
-    stats = {name: torch.stack(values, 1) for name, values in records.items()}
-    found = Chains(kept, logs, stats["acceptance_rate"].mean(1), stats, labels)
+    found = Chains(kept, logs, driver.stats["acceptance_rate"].mean(1), driver.stats, labels)
     _warn(found)
     return found
 
@@ -117,18 +118,27 @@ def _space(
     return None if support is None else bijection(support, event, names)
 
 
-def _diverging(info: Info) -> float:
-    return float(info.stats["diverging"].sum()) if "diverging" in info.stats else 0.0
+def _fingerprint(sampler: Sampler, length: Length, position: Tensor, random_state: Any) -> dict[str, Any]:
+    """What tells one call from another; a checkpoint of another is refused."""
+    return {
+        "method": repr(sampler),
+        "length": [length.draws, length.warmup, length.thin],
+        "shape": list(position.shape),
+        "random_state": random_state if isinstance(random_state, int) else None,
+    }
 
 
-def _numbers(info: Info, divergences: float) -> dict[str, float]:
-    """What is shown beside the bar."""
-    numbers = {"acceptance": float(info.acceptance.mean())}
-    if "step_size" in info.stats:
-        numbers["step_size"] = float(info.stats["step_size"].mean())
-    if "diverging" in info.stats:
-        numbers["divergences"] = divergences
-    return numbers
+def _refuse_other(driver: Driver, checkpoint: Any) -> None:
+    """Refuse the chains of another density: there, log p of their positions is not what was written."""
+    now, written = driver.density(driver.state.position), driver.state.log_prob
+    gap = (now - written).abs() > 1e-6 * (1 + written.abs())
+    if bool(gap.any()):
+        row = int(gap.nonzero()[0])
+        path = checkpoint.path if isinstance(checkpoint, Checkpoint) else os.fspath(checkpoint)
+        raise ModelFileError(
+            f"checkpoint {path} belongs to another density: where its chain {row} is, log_prob was "
+            f"{float(written[row]):.6g}, now it is {float(now[row]):.6g}. Delete the file, or give another path."
+        )
 
 
 def _starts(initial: Any, chains: int | None, generator: torch.Generator) -> Tensor:
@@ -183,12 +193,12 @@ def _warn(found: Chains) -> None:
             stacklevel=3,
         )
     rhat = found.rhat.nan_to_num(nan=0.0)
-    if float(rhat.max()) > _AGREE:
+    if float(rhat.max()) > AGREE:
         worst = int(rhat.argmax())
         name = found.names if isinstance(found.names, str) else found.names[worst]
         place = f"{name}[{worst}]" if isinstance(found.names, str) and rhat.ndim else name
         warnings.warn(
-            f"The chains do not agree: R-hat of {place} is {float(rhat.max()):.2f}, above {_AGREE}. Use more draws, a "
+            f"The chains do not agree: R-hat of {place} is {float(rhat.max()):.2f}, above {AGREE}. Use more draws, a "
             "longer warmup, other starts, or another method; a trace plot shows chains that are stuck.",
             ConvergenceWarning,
             stacklevel=3,

@@ -25,9 +25,10 @@ from likely.inference import HMC, NUTS, Checkpoint, Ensemble, Exact, Langevin, M
 from likely.inference.log_posterior import LogPosterior
 from likely.inference.mcmc import base as mcmc
 from likely.inference.mcmc import draws
-from likely.inference.mcmc.convergence import diagnose
 from likely.likelihoods import Normal
 from likely.networks import MLP
+from likely.sampling import storage
+from likely.sampling.convergence import diagnose
 
 PROPER = priors.Normal(1.0, biases=priors.Normal(1.0))
 LONG = {
@@ -384,7 +385,7 @@ def test_draws_in_a_file_are_those_in_memory(named, data, tmp_path, monkeypatch)
     if named:
         by = SHORT["HMC"](stream=str(tmp_path / "draws"))
     else:
-        monkeypatch.setattr(draws, "IN_MEMORY", 10)
+        monkeypatch.setattr(storage, "IN_MEMORY", 10)
         by = SHORT["HMC"]
     monkeypatch.setattr(draws, "AT_ONCE", 12)  # predictions look at three draws together
     streamed = Regressor(inference=by, **arguments).fit(*data)

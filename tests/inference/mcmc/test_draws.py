@@ -13,11 +13,10 @@ from likely import Classifier, Regressor, priors
 from likely.core.errors import ModelFileError
 from likely.core.files import read_file, write_file
 from likely.inference import HMC, NUTS, MetropolisHastings
-from likely.inference.mcmc.convergence import diagnose
 from likely.inference.mcmc.draws import ChainPosterior
 from likely.likelihoods import Normal
 from likely.networks import MLP
-from likely.sampling.chains import arviz
+from likely.sampling.convergence import diagnose
 
 PROPER = priors.Normal(1.0, biases=priors.Normal(1.0))
 
@@ -106,33 +105,6 @@ def test_labels_average_probabilities(rng):
 
 
 # --- agreement ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("correlation", [0.0, 0.5, 0.95, -0.5])
-@pytest.mark.parametrize(("chains", "draws"), [(4, 200), (3, 51), (40, 30), (2, 10)])
-def test_rhat_and_ess_are_those_of_arviz(chains, draws, correlation, rng):
-    x = rng.normal(size=(chains, draws, 4))
-    for step in range(1, draws):
-        x[:, step] += correlation * x[:, step - 1]
-    x[..., 1] = np.exp(3 * x[..., 1])  # heavy tails
-    x[..., 2] = np.round(x[..., 2])  # ties
-    x[0, :, 3] += 2  # a chain apart
-    library = arviz()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        dataset = library.convert_to_dataset({"x": x})
-        expected = library.rhat(dataset)["x"].values, library.ess(dataset)["x"].values
-    rhat, ess = diagnose(x)
-    np.testing.assert_allclose(rhat, expected[0], rtol=1e-10)
-    np.testing.assert_allclose(ess, expected[1], rtol=1e-9)
-
-
-def test_what_never_moves_has_no_rhat(rng):
-    rhat, ess = diagnose(np.stack([np.ones((4, 20)), rng.normal(size=(4, 20))], -1))
-    assert np.isnan(rhat[0])
-    assert rhat[1] < 1.2
-    assert ess[1] > 20
-    assert np.isnan(diagnose(rng.normal(size=(4, 3, 2)))).all()
-
-
 def test_networks_are_judged_by_what_they_predict(data):
     """Units can be exchanged: chains disagree about weights, and agree about η."""
     by = HMC(12, 100, 60, max_steps=16)

@@ -10,7 +10,6 @@ change of the function, so that chains may disagree about weights while they agr
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import warnings
 from typing import Any
@@ -18,27 +17,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ...core import distributed
+from ...core.checkpoint import Checkpoint, Saver
 from ...core.errors import ConvergenceWarning, TrainingError
-from ...core.progress import progress
 from ...core.random import spread
 from ...core.spec import require, transient
+from ...sampling.convergence import AGREE
 from ...sampling.density import as_generator
-from ...sampling.sampler import Info, Sampler, State
-from ..checkpoint import Checkpoint, Saver, data_fingerprint
+from ...sampling.driver import Driver, Length, own_copy
+from ...sampling.sampler import Sampler
 from ..coordinates import CoordinateDensity, Coordinates
+from ..fingerprint import data_fingerprint
 from ..log_posterior import LogPosterior
 from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .convergence import agreement
-from .draws import ChainPosterior, room_for
+from .draws import ChainPosterior
 from .improper import check_proper
 from .start import coordinates_of, start_chains
 
 __all__ = ["_MarkovChain"]
 
-AGREE = 1.05
-"""R-hat up to which chains are said to agree."""
 JUDGED = 100
 """Draws of a chain from which on R-hat says something: in shorter ones chance alone can take it beyond."""
 DESCENT = 200
@@ -80,135 +78,63 @@ class _MarkovChain(Inference):
         """The draws of all chains."""
         with torch.no_grad():
             run = _Run(problem, self)
-            run.loop()
+            run.driver.run()
             return run.posterior()
 
 
 class _Run:
-    """One run: everything that changes, so that it can be written to a checkpoint and taken up again."""
+    """One run: the coordinates that suit the problem, chains driven in them, and what they say."""
 
     def __init__(self, problem: Problem, spec: _MarkovChain) -> None:
         self.began = time.perf_counter()
-        self.saver = Saver(spec.checkpoint, _fingerprint(problem, spec))
-        saved = self.saver.read()
+        saver = Saver(spec.checkpoint, _fingerprint(problem, spec))
+        saved = saver.read()
         if saved is not None:
             if problem.seeded:
-                self.saver.refuse_seeds([saved["seed"]], [problem.seed])
+                saver.refuse_seeds([saved["seed"]], [problem.seed])
             problem = problem.with_(seed=saved["seed"])
         self.problem, self.spec = problem, spec
         self.target = LogPosterior(problem)
-        self.generator = as_generator(spread(problem.seed, 1)[0], problem.data.x.device)
-        self.index, self.divergences = 0, 0
-        self.stats: dict[str, Tensor] = {}
-        self.log_prob = torch.empty((spec.chains, spec.draws), dtype=torch.float64)
-        shape = (spec.chains, spec.draws, self.target.size)
-        self.kept, self.file = room_for(shape, spec.stream, again=saved is not None)
-        distributed.sum_(torch.zeros(()))  # no process writes to a file that another still makes
+        place = problem.data.x.device
         if saved is None:
             self.coordinates = coordinates_of(problem, self.target)
         else:
-            place = problem.data.x.device
-            centre, factor = (
-                None if saved[name] is None else _own(saved[name], place) for name in ("centre", "factor")
-            )
-            assert centre is not None
-            self.coordinates = Coordinates(centre, factor)
-        self.density = CoordinateDensity(self.target, self.coordinates)
-        self.sampler = spec.sampler(whitened=self.coordinates.dense)
-        self.state = self._begin() if saved is None else self._resume(saved)
-
-    def _begin(self) -> State:
-        descent = min(DESCENT, 2 * self.spec.warmup)
-        position = start_chains(self.target, self.coordinates, self.spec.chains, descent, self.generator)
-        position = _possible(self.density, position)
-        check_proper(self.target, self.coordinates, position, self.problem.prior)
-        return self.sampler.init(position, self.density)
-
-    # --- the loop -----------------------------------------------------------------------------------------------
-    def loop(self) -> None:
-        spec, total = self.spec, self.spec.warmup + self.spec.draws * self.spec.thin
-        with progress(self.problem.title, total, show=self.problem.verbose) as report:
-            while self.index < total:
-                self.state, info = self.sampler.step(self.state, self.density, self.generator)
-                if self.index < spec.warmup:
-                    self.state = self.sampler.adapt(self.state, info, self.index, spec.warmup)
-                else:
-                    self.keep(info)
-                self.index += 1
-                if self.problem.verbose:
-                    report(self.index, **self.numbers(info))
-                if self.saver.due():
-                    self.save()
-        if spec.checkpoint is not None:
-            self.save()
-
-    def keep(self, info: Info) -> None:
-        """Count what diverged; every thin-th step is a draw."""
-        if "diverging" in info.stats:
-            self.divergences += int(info.stats["diverging"].sum())
-        number, rest = divmod(self.index - self.spec.warmup + 1, self.spec.thin)
-        if rest:
-            return
-        self.kept[:, number - 1] = self.coordinates.point(self.state.position).to(self.kept)
-        self.log_prob[:, number - 1] = self.state.log_prob
-        for name, value in {"acceptance_rate": info.acceptance, **info.stats}.items():
-            if name not in self.stats:
-                self.stats[name] = torch.zeros((len(value), self.spec.draws), dtype=value.dtype)
-            self.stats[name][:, number - 1] = value
-
-    def numbers(self, info: Info) -> dict[str, float]:
-        """What to show beside the bar."""
-        found = {"acceptance": float(info.acceptance.mean())}
-        if "step_size" in info.stats:
-            found["step size"] = float(info.stats["step_size"].mean())
-        return found | {"divergences": self.divergences}
-
-    # --- state --------------------------------------------------------------------------------------------------
-    def save(self) -> None:
-        """Write all that the rest of the run depends on; draws that lie in a file of their own are only flushed."""
-        done = max(0, self.index - self.spec.warmup) // self.spec.thin
-        if self.file is not None:
-            self.file.flush()
-        self.saver.write(
-            {
-                "seed": self.problem.seed,
-                "index": self.index,
-                "divergences": self.divergences,
-                "generator": self.generator.get_state(),
-                "centre": self.coordinates.centre,
-                "factor": self.coordinates.factor,
-                "state": _plain(self.state),
-                "draws": self.kept[:, :done].contiguous() if self.spec.stream is None else None,
-                "log_prob": self.log_prob[:, :done].contiguous(),
-                "stats": {name: value[:, :done].contiguous() for name, value in self.stats.items()},
-            }
+            factor = None if saved["factor"] is None else own_copy(saved["factor"], place)
+            self.coordinates = Coordinates(own_copy(saved["centre"], place), factor)
+        self.driver = Driver(
+            spec.sampler(whitened=self.coordinates.dense),
+            CoordinateDensity(self.target, self.coordinates),
+            as_generator(spread(problem.seed, 1)[0], place),
+            Length(spec.draws, spec.warmup, spec.thin),
+            saver,
+            stream=spec.stream,
+            point=self.coordinates.point,
+            extra={"seed": problem.seed, "centre": self.coordinates.centre, "factor": self.coordinates.factor},
+            title=problem.title,
+            verbose=problem.verbose,
         )
+        if saved is None:
+            self.driver.begin(self._starts())
+        else:
+            self.driver.resume(saved)
 
-    def _resume(self, saved: dict[str, Any]) -> State:
-        self.index, self.divergences = saved["index"], saved["divergences"]
-        self.generator.set_state(saved["generator"])
-        done = saved["log_prob"].shape[1]
-        if saved["draws"] is not None:
-            self.kept[:, :done] = saved["draws"]
-        self.log_prob[:, :done] = saved["log_prob"]
-        for name, value in saved["stats"].items():
-            self.stats[name] = torch.zeros((len(value), self.spec.draws), dtype=value.dtype)
-            self.stats[name][:, :done] = value
-        position = _own(saved["state"]["position"], self.problem.data.x.device)
-        state: State = _like(self.sampler.init(position, self.density), saved["state"])
-        return state
+    def _starts(self) -> Tensor:
+        descent = min(DESCENT, 2 * self.spec.warmup)
+        position = start_chains(self.target, self.coordinates, self.spec.chains, descent, self.driver.generator)
+        position = _possible(CoordinateDensity(self.target, self.coordinates), position)
+        check_proper(self.target, self.coordinates, position, self.problem.prior)
+        return position
 
-    # --- the end ------------------------------------------------------------------------------------------------
     def posterior(self) -> ChainPosterior:
-        flat = self.kept.flatten(0, 1)
-        place = self.problem.data.x.device
-        drawn = self.target.named(flat.to(place))
-        found = ChainPosterior.of_draws(self.target.module, drawn, self.log_prob, self.stats)
+        """All draws as members, with what can be said of them."""
+        driver, place = self.driver, self.problem.data.x.device
+        drawn = self.target.named(driver.draws.flatten(0, 1).to(place))
+        found = ChainPosterior.of_draws(self.target.module, drawn, driver.log_prob, driver.stats)
         found.info |= {
-            "acceptance": float(self.stats["acceptance_rate"].mean()),
-            "step_size": float(self.stats["step_size"][:, -1].mean()) if "step_size" in self.stats else None,
-            "divergences": self.divergences,
-            **agreement(self.target, self.kept, self.log_prob),
+            "acceptance": float(driver.stats["acceptance_rate"].mean()),
+            "step_size": float(driver.stats["step_size"][:, -1].mean()) if "step_size" in driver.stats else None,
+            "divergences": driver.divergences,
+            **agreement(self.target, driver.draws, driver.log_prob),
             "seconds": time.perf_counter() - self.began,
         }
         self.warn(found.info)
@@ -223,8 +149,9 @@ class _Run:
             problem = f"Of the moves proposed, {info['acceptance']:.2g} were accepted: the chains stand still"
         elif info["rhat"] is not None and info["rhat"] > AGREE:
             problem = f"The chains do not agree: R-hat of {info['rhat_of']} is {info['rhat']:.2f}, above {AGREE}"
-        elif self.divergences > 0.01 * moves:
-            problem = f"{self.divergences} of {moves} moves diverged, so some parts of the posterior were not reached"
+        elif info["divergences"] > 0.01 * moves:
+            lost = info["divergences"]
+            problem = f"{lost} of {moves} moves diverged, so some parts of the posterior were not reached"
         else:
             return
         warnings.warn(
@@ -263,34 +190,3 @@ def _fingerprint(problem: Problem, spec: _MarkovChain) -> dict[str, Any]:
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),
     }
-
-
-def _plain(value: Any) -> Any:
-    """A state as dicts, lists and tensors. A matrix that lies in memory column by column is kept that way."""
-    if isinstance(value, Tensor) and value.ndim == 2 and not value.is_contiguous() and value.T.is_contiguous():
-        return {"transposed": value.T}
-    if dataclasses.is_dataclass(value):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    return [_plain(part) for part in value] if isinstance(value, tuple | list) else value
-
-
-def _like(template: Any, saved: Any) -> Any:
-    """What `_plain` took apart, put together as the template is."""
-    if dataclasses.is_dataclass(template) and not isinstance(template, type):
-        parts = {field.name: _like(getattr(template, field.name), saved[field.name]) for field in _fields(template)}
-        return dataclasses.replace(template, **parts)
-    if isinstance(template, tuple):
-        parts_ = [_like(part, kept) for part, kept in zip(template, saved, strict=True)]
-        return type(template)(*parts_) if hasattr(template, "_fields") else tuple(parts_)
-    if isinstance(saved, dict):
-        return _own(saved["transposed"], template.device).T
-    return _own(saved, template.device) if isinstance(template, Tensor) else saved
-
-
-def _own(saved: Tensor, place: torch.device) -> Tensor:
-    """A copy in memory of its own: products depend, in their last bits, on how their numbers lie there."""
-    return saved.clone().to(place)
-
-
-def _fields(value: Any) -> Any:
-    return dataclasses.fields(value)

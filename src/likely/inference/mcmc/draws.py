@@ -6,25 +6,20 @@ p(y | x, data) ≈ 1/(m·n) Σ_c Σ_t p(y | η(x; θ_ct))
 from __future__ import annotations
 
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import DataError, ModelFileError
+from ...core.errors import ModelFileError
 from ...data.rows import Inputs
 from ...sampling.chains import arviz
 from ..parameters import stacked
 from ..posterior import Posterior
 
-__all__ = ["ChainPosterior", "room_for"]
+__all__ = ["ChainPosterior"]
 
-IN_MEMORY = 1 << 30
-"""Bytes of draws beyond which they are kept in a file."""
 AT_ONCE = 1 << 25
 """Numbers of parameters that a prediction looks at together."""
 
@@ -111,29 +106,3 @@ class ChainPosterior(Posterior):
         if not fits or not set(made.drawn) <= set(made.parameters):
             raise ModelFileError("The file does not fit its own specs: its draws are not those of its chains.")
         return made
-
-
-def room_for(shape: tuple[int, ...], path: str | None, *, again: bool) -> tuple[Tensor, np.memmap[Any, Any] | None]:
-    """A float64 tensor for draws: in memory, or in a file if `path` names one or the memory would be large.
-
-    `again` takes up the file as it is. Without a name, the file is one that vanishes with the tensor.
-    """
-    if path is None and math.prod(shape) * 8 <= IN_MEMORY:
-        return torch.empty(shape, dtype=torch.float64), None
-    try:
-        if path is None:
-            with tempfile.TemporaryFile(prefix="likely-draws-") as file:
-                made = np.memmap(file, np.float64, "w+", shape=shape)
-                return torch.from_numpy(made), made
-        whole = os.path.exists(path) and os.path.getsize(path) == math.prod(shape) * 8
-        if again and not whole:
-            raise ModelFileError(f"stream {path} does not hold the draws of the checkpoint; delete both to begin anew.")
-        made = np.memmap(path, np.float64, "r+" if again else "w+", shape=shape)
-        return torch.from_numpy(made), made
-    except OSError as error:
-        if isinstance(error, ModelFileError):
-            raise
-        raise DataError(
-            f"stream: cannot keep {math.prod(shape) * 8 / 1e9:.2g} GB of draws in {path or 'a temporary file'} "
-            f"({error.strerror}); give stream= a file on a disk with room, fewer draws, or a larger thin."
-        ) from error

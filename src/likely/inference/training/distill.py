@@ -22,13 +22,13 @@ import torch
 from torch import Tensor, distributions
 from torch.nn.functional import logsigmoid
 
+from ...core.checkpoint import Checkpoint
 from ...core.errors import DataError, SpecError
 from ...core.random import spread
 from ...core.spec import as_spec, require
 from ...data.rows import Inputs, Ragged, Rows
 from ...likelihoods import Likelihood
 from ...probability.joint import point
-from ..checkpoint import Checkpoint
 from ..dataset import Dataset
 from ..objective import OnEta, refuse
 from ..posterior import Posterior

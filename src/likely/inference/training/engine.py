@@ -16,10 +16,11 @@ from typing import Any, TypeVar
 import torch
 
 from ...core import distributed
+from ...core.checkpoint import Checkpoint, Saver
 from ...core.denormals import flushed
 from ...core.progress import progress
 from ...core.random import drawing
-from ..checkpoint import Checkpoint, Saver, data_fingerprint
+from ..fingerprint import data_fingerprint
 from ..problem import Problem
 
 __all__ = ["Step", "fingerprint", "train"]

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...core.checkpoint import Checkpoint
 from ...core.spec import Spec, as_spec, require, transient
 from ...optim import Adam, Optimizer, Schedule
-from ..checkpoint import Checkpoint
 from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .descent import Descent, Epoch

@@ -1,4 +1,4 @@
-"""Checkpoints: the whole state of a training run in one file, so that a killed fit resumes to the same bits."""
+"""Checkpoints: the whole state of a run in one file, so that a killed one resumes to the same bits."""
 
 from __future__ import annotations
 
@@ -7,21 +7,18 @@ import time
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from ..core import distributed
-from ..core.errors import ModelFileError
-from ..core.files import read_file, write_file
-from ..core.spec import Spec, require
-from ..data.rows import Rows
-from .dataset import Dataset
+from . import distributed
+from .errors import ModelFileError
+from .files import read_file, write_file
+from .spec import Spec, require
 
-__all__ = ["Checkpoint", "Saver", "data_fingerprint"]
+__all__ = ["Checkpoint", "Saver"]
 
 
 class Checkpoint(Spec, axis="checkpoint"):
-    """Where, and at most how often, the state of training is written.
+    """Where, and at most how often, the state of a run is written.
 
     >>> Checkpoint("run.ckpt", seconds=60)
     Checkpoint(path='run.ckpt', seconds=60)
@@ -108,22 +105,3 @@ def _unpack(value: Any, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, list):
         return [_unpack(v, tensors) for v in value]
     return value
-
-
-def data_fingerprint(data: Dataset) -> list[Any]:
-    """Shapes and a few sums of x, y and weights, by row and by column: cheap, and different for different data."""
-    found: list[Any] = []
-    parts = [part.tensors() if isinstance(part, Rows) else (part,) for part in (data.x, data.y, data.weight)]
-    for tensor in (tensor for part in parts for tensor in part):
-        if tensor is None:
-            found.append(None)
-            continue
-        table = tensor.reshape(len(tensor), -1)
-        by_row, by_column = table.sum(1, dtype=torch.float64), table.sum(0, dtype=torch.float64)
-        found += [list(tensor.shape), _weighted_sum(by_row), _weighted_sum(by_column)]
-    return found
-
-
-def _weighted_sum(values: Tensor) -> float:
-    """Σ vᵢ cos i: changes with the order, too."""
-    return float(torch.nan_to_num(values.cpu() @ torch.arange(len(values), dtype=torch.float64).cos()))
