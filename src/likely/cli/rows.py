@@ -29,8 +29,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
     """The unfitted model that text such as `mixture(poisson(), n_components=3)` describes."""
     from .. import models
     from ..core.parse import parse_call
-    from ..inference import LatentInference
-    from ..inference.latent.topics import TopicInference
+    from ..inference import Inference
     from ..likelihoods import Likelihood
 
     def maker(name: str) -> Callable[..., Any]:
@@ -43,7 +42,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
         return make
 
     names = [name for name in models.__all__ if name not in (*SUPERVISED, *OTHERS)]
-    axes: list[Any] = [Likelihood, LatentInference, TopicInference]
+    axes: list[Any] = [Likelihood, Inference]
     try:
         return parse_call(text, {name: maker(name) for name in names}, axes, "model of rows")
     except SpecError as error:

@@ -8,8 +8,8 @@ from .automatic import automatic
 from .gaussian import GaussianPosterior
 from .laplace.posterior import LaplacePosterior
 from .latent.em import EM, elbo
-from .latent.latent import Latent, LatentFit, LatentInference
-from .latent.topics import CollapsedGibbs, TopicInference, VariationalBayes
+from .latent.latent import Latent, LatentFit
+from .latent.topics import CollapsedGibbs, VariationalBayes
 from .linear.conjugate import BetaBinomial, beta_binomial
 from .linear.exact import Exact
 from .linear.newton import Newton
@@ -42,7 +42,6 @@ __all__ = [
     "LaplacePosterior",
     "Latent",
     "LatentFit",
-    "LatentInference",
     "MCDropout",
     "Newton",
     "Noise",
@@ -50,7 +49,6 @@ __all__ = [
     "Posterior",
     "Problem",
     "RowDensity",
-    "TopicInference",
     "Truncation",
     "VariationalBayes",
     "VariationalPosterior",

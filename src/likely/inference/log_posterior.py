@@ -119,6 +119,8 @@ class LogPosterior:
         x = inputs[0]
         if isinstance(x, Tensor) and self._linear and x.ndim == 2:
             return self._linear_eta(parameters, x).transpose(0, 1)
+        if hasattr(self.module, "of_members"):  # a module that takes all chains as they are
+            return self.module.of_members(parameters, *inputs)  # type: ignore[operator, no-any-return]
         if isinstance(x, Tensor) and self._stacked is not None:
             buffers = {k: v.expand(len(theta), *v.shape) for k, v in self.fixed.items()}
             return self._stacked({**buffers, **parameters}, buffers, x.expand(len(theta), *x.shape))
@@ -219,6 +221,8 @@ class LogPosterior:
 @torch.no_grad()
 def _widest(module: nn.Module, problem: Problem) -> int:
     """How many numbers the widest layer makes of a row."""
+    if isinstance(width := getattr(module, "width", None), int):
+        return width
     few = problem.data.batch(slice(0, min(8, len(problem.data))))
     sizes = [len(few.x) * row_size(few.x)]
     hooks = [

@@ -100,6 +100,8 @@ class Inference(Spec, axis="inference"):
     """float32 for gradient training, float64 for exact solves."""
     needs: ClassVar[frozenset[str]] = frozenset({"rows"})
     """The questions that a problem must answer: names in `likely.inference.objective.QUESTIONS`."""
+    integrates: ClassVar[bool] = False
+    """Whether it averages over θ instead of choosing one: then the posterior must be proper."""
 
     def fit(self, problem: Problem) -> Posterior:
         """The posterior of the problem's parameters."""

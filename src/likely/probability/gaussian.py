@@ -17,7 +17,7 @@ from torch.distributions import MultivariateNormal
 
 from ..core.errors import DataError
 
-__all__ = ["condition", "marginal"]
+__all__ = ["condition", "factor_or_nan", "marginal"]
 
 
 def marginal(joint: MultivariateNormal, index: int | Sequence[int]) -> MultivariateNormal:
@@ -83,3 +83,15 @@ def _coordinates(joint: MultivariateNormal, index: int | Sequence[int]) -> list[
     if not chosen or any(not -size <= i < size for i in chosen) or len({i % size for i in chosen}) < len(chosen):
         raise DataError(f"index must name different coordinates from 0 to {size - 1}; found {index!r}.")
     return [i % size for i in chosen]
+
+
+def factor_or_nan(covariance: Tensor) -> Tensor:
+    """L with LLᵀ = Σ of each matrix (…, d, d); NaN throughout where Σ is not positive definite.
+
+    So a sampler that strays there meets no number, which it takes for no mass, instead of an error.
+
+    >>> factor_or_nan(torch.tensor([[[4.0]], [[-1.0]]])).ravel()
+    tensor([2., nan])
+    """
+    factor, info = torch.linalg.cholesky_ex(covariance)
+    return torch.where((info > 0)[..., None, None], torch.nan, factor)

@@ -18,12 +18,15 @@ from ...core.progress import progress
 from ...core.random import spread
 from ...core.spec import require
 from ...core.threads import threads_for
-from .latent import Latent, LatentFit, LatentInference, Params
+from ..posterior import Posterior
+from ..problem import Inference, Problem
+from .density import HiddenDensity, LatentDensity
+from .latent import Latent, Params
 
 __all__ = ["EM", "elbo"]
 
 
-class EM(LatentInference):
+class EM(Inference):
     """EM(max_iter=100, tol=1e-5, starts=1): stop when one step raises the log-likelihood by less than `tol` a row.
 
     `starts` different first guesses run side by side and the best one is kept.
@@ -33,6 +36,9 @@ class EM(LatentInference):
     >>> sorted(model.fit([[0.0], [0.2], [5.0], [5.2]]).means_.round(2).ravel().tolist())
     [0.1, 5.1]
     """
+
+    dtype = torch.float64
+    needs = frozenset({"expectations"})
 
     max_iter: int = 100
     tol: float = 1e-5
@@ -48,11 +54,14 @@ class EM(LatentInference):
         require(self.tol >= 0, self, "tol", "0 or a positive number")
         require(self.starts >= 1, self, "starts", "a whole number above 0")
 
-    def run(self, model: Latent, seed: int, *, title: str = "EM", verbose: bool = False) -> LatentFit:
+    def fit(self, problem: Problem) -> Posterior:
+        """The best parameters of all starts; `info["em"]` has the trace, the last values and whether it converged."""
+        assert isinstance(problem.objective, HiddenDensity)
+        model, title, verbose = problem.objective.latent, problem.title, problem.verbose
         trace: list[Tensor] = []
         converged = False
         with threads_for(model.work), progress(title, self.max_iter, show=verbose) as report:
-            params = model.start(spread(distributed.agreed(seed), self.starts))
+            params = model.start(spread(distributed.agreed(problem.seed), self.starts))
             for step in range(self.max_iter + 1):
                 statistics, value = _expected(model, params)
                 trace.append(value)
@@ -66,11 +75,12 @@ class EM(LatentInference):
                 f"{title} was still rising after max_iter={self.max_iter} steps of EM (the last by "
                 f"{float((trace[-1] - trace[-2]).max()) / model.count:.2g} a row); raise max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
         best = best_start(trace[-1])
-        chosen = {name: value[best] for name, value in params.items()}
-        return LatentFit(chosen, torch.stack(trace)[:, best], trace[-1], converged)
+        chosen = {name: value[best : best + 1] for name, value in params.items()}
+        kept = {"trace": torch.stack(trace)[:, best], "finals": trace[-1], "converged": converged}
+        return Posterior(LatentDensity(model), chosen, {}, info={"em": kept})
 
 
 def best_start(finals: Tensor) -> int:

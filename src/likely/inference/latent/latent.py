@@ -1,18 +1,22 @@
-"""What a latent-variable model gives to be fitted: expectations of what is hidden, and the best parameters given them.
+"""What a model with hidden variables gives to be fitted: its likelihood with z summed out, and steps of EM.
 
-log p(x | θ) = log Σ_z p(x, z | θ)
+    log p(x | θ) = log Σ_z p(x, z | θ)
+
+EM needs expectations of what is hidden and the best parameters given them. Every other inference needs the marginal
+log-probability of each row as a differentiable function of free parameters φ, which the model maps to its own θ(φ).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 from torch import Tensor
 
-from ...core.spec import Spec
+from ..posterior import Posterior
 
-__all__ = ["Latent", "LatentFit", "LatentInference", "Params"]
+__all__ = ["Latent", "LatentFit", "Params"]
 
 Params = dict[str, Tensor]
 """Tensors by name. While fitting, each has a leading axis of starts: several starts are one program."""
@@ -27,6 +31,8 @@ class Latent(ABC):
 
     count: float = 1.0
     """The total weight of all rows, in all processes: a gain per row is a gain divided by it."""
+    differentiable: bool = False
+    """Whether the model also gives `to_free`, `from_free`, `rows` and `row_log_prob`, for inferences other than EM."""
 
     work: float = 0.0
     """Multiply-adds of the largest single operation of a step (see `core.threads`)."""
@@ -47,29 +53,63 @@ class Latent(ABC):
         """log p(θ), of shape (S,), for models that have one: EM then ends at its posterior mode."""
         return 0.0
 
+    @property
+    def width(self) -> int:
+        """About how many numbers are made of a row, for one set of parameters."""
+        return 1
+
+    def finished(self, params: Params) -> Params:
+        """Parameters (…) of one set with all that the model keeps beside them."""
+        return params
+
+    # --- as a density ---------------------------------------------------------------------------------------------
+    def to_free(self, params: Params) -> Params:
+        """φ: real numbers of order 1 for θ (S, …), such that `from_free` gives θ back."""
+        raise NotImplementedError
+
+    def from_free(self, free: Params) -> Params:
+        """θ(φ), differentiable."""
+        raise NotImplementedError
+
+    def rows(self) -> tuple[Any, Tensor | None]:
+        """The data as rows, and their weights (None if all are 1)."""
+        raise NotImplementedError
+
+    def total_rows(self) -> float:
+        """Σ of the weights of the rows."""
+        x, weight = self.rows()
+        return float(len(x) if weight is None else weight.sum())
+
+    def row_log_prob(self, params: Params, x: Any) -> Tensor:
+        """log p(x | θ) of each row for each of S sets of parameters, (n, S), differentiable in θ."""
+        raise NotImplementedError
+
 
 class LatentFit:
-    """Where a fit ended: the parameters of the best start, and the way there.
+    """Where a fit ended: the best parameters, all members if there are several, and the way there.
 
-    `trace` is the ELBO after each E-step (where it equals log p(x | θ), plus log p(θ) if there is a prior): it never
-    falls. `finals` are the last values of all starts.
+    `trace` is what the fit recorded: for EM the ELBO after each E-step (where it equals log p(x | θ), plus log p(θ) if
+    there is a prior), which never falls. `finals` are the last values of all starts. `members` are all parameter
+    vectors (S, …) that predictions average over, with their weights; None if there is only one.
     """
 
-    def __init__(self, params: Mapping[str, Tensor], trace: Tensor, finals: Tensor, converged: bool) -> None:
+    def __init__(
+        self,
+        params: Mapping[str, Tensor],
+        trace: Tensor,
+        finals: Tensor,
+        converged: bool,
+        members: Params | None = None,
+        posterior: Posterior | None = None,
+    ) -> None:
         self.params = dict(params)
         self.trace = trace
         self.finals = finals
         self.converged = converged
+        self.members = members
+        self.posterior = posterior
 
     @property
     def n_iter(self) -> int:
-        """How many M-steps were made."""
-        return len(self.trace) - 1
-
-
-class LatentInference(Spec, axis="latent_inference"):
-    """How the parameters of a latent-variable model are found."""
-
-    def run(self, model: Latent, seed: int, *, title: str = "EM", verbose: bool = False) -> LatentFit:
-        """The best parameters that were found."""
-        raise NotImplementedError(f"{type(self).__name__} must run")
+        """How many steps were made."""
+        return max(len(self.trace) - 1, 0)

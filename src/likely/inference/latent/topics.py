@@ -6,31 +6,29 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...core.spec import Spec, require
+from ...core.spec import require
+from ..problem import Inference
 
-__all__ = ["CollapsedGibbs", "TopicInference", "VariationalBayes"]
+__all__ = ["CollapsedGibbs", "VariationalBayes"]
 
 
-class TopicInference(Spec, axis="topic_inference"):
-    """A way to find topics: `learn` makes a posterior of a problem, `weights` says how documents read its topics.
+class _TopicInference(Inference):
+    """A way to find topics: `fit` makes a posterior of a problem, `weights` says how documents read its topics."""
 
-    >>> TopicInference.parse("collapsed_gibbs(sweeps=100, warmup=50)")
-    CollapsedGibbs(sweeps=100, warmup=50)
-    """
-
+    needs = frozenset({"tokens"})
     random_topics: ClassVar[bool] = False
     """Whether the topics have a distribution of their own, whose uncertainty counts in the bound."""
 
-    def learn(self, problem: Any) -> Any:
+    def fit(self, problem: Any) -> Any:
         """The topics and the prior of documents, by what the problem can do: `ascend`, `ascend_in_batches`, `walk`."""
-        raise NotImplementedError(f"{type(self).__name__} must define learn.")
+        raise NotImplementedError(f"{type(self).__name__} must define fit.")
 
     def weights(self, components: np.ndarray) -> np.ndarray:
         """The weight of each word in each topic (K, V) for the inference of documents."""
         raise NotImplementedError(f"{type(self).__name__} must define weights.")
 
 
-class VariationalBayes(TopicInference):
+class VariationalBayes(_TopicInference):
     """Mean-field q(θ_d) = Dirichlet(γ_d), q(φ_k) = Dirichlet(λ_k), found by coordinate ascent of the bound
 
         log p(w) ≥ Σ_dv n_dv log Σ_k exp(E[log θ_dk] + E[log φ_kv]) − Σ_d KL(q(θ_d) ‖ p) − Σ_k KL(q(φ_k) ‖ p)
@@ -72,7 +70,7 @@ class VariationalBayes(TopicInference):
         require(self.learning_offset >= 0, self, "learning_offset", "0 or a positive number")
         require(0.5 < self.learning_decay <= 1, self, "learning_decay", "above 0.5 and at most 1")
 
-    def learn(self, problem: Any) -> Any:
+    def fit(self, problem: Any) -> Any:
         """λ by ascent over all documents, or in batches."""
         if self.batch_size is None:
             return problem.ascend(self.max_iter, self.passes or 10, self.tol)
@@ -91,7 +89,7 @@ class VariationalBayes(TopicInference):
         return np.exp(psi(components) - psi(components.sum(1, keepdims=True)))
 
 
-class CollapsedGibbs(TopicInference):
+class CollapsedGibbs(_TopicInference):
     """θ and φ integrated out, the topic of each token drawn given all the others:
 
         p(z_i = k | z_−i, w) ∝ (n_dk + α_k) (n_kw + β) / (n_k + Vβ)
@@ -122,7 +120,7 @@ class CollapsedGibbs(TopicInference):
         require(0 <= self.warmup < self.sweeps, self, "warmup", f"from 0 to below sweeps={self.sweeps}")
         require(self.thin > 0, self, "thin", "a positive whole number")
 
-    def learn(self, problem: Any) -> Any:
+    def fit(self, problem: Any) -> Any:
         """φ̂ on the average of a chain."""
         return problem.walk(self.sweeps, self.warmup, self.thin)
 

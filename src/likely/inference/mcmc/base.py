@@ -54,6 +54,7 @@ class _MarkovChain(Inference):
 
     dtype = torch.float64
     needs = frozenset({"exact"})
+    integrates = True
 
     chains: int = 16
     draws: int = 100

@@ -21,9 +21,9 @@ from ...core.declared import FIT, HISTORY, LIST, NOT_NEGATIVE, TABLE, TEXTS, Arr
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
-from ...core.spec import as_spec
 from ...core.validation import as_weights
-from ...inference import EM, LatentInference
+from ...inference import EM, Inference
+from ...inference.latent.density import fit_latent
 from .bayes_ball import d_separated
 from .bif import read_bif, write_bif
 from .columns import find_states, read_columns
@@ -79,7 +79,7 @@ class BayesianNetwork(Learned):
         smoothing: float = 0.0,
         states: Mapping[str, Sequence[Any]] | None = None,
         equivalent_sample_size: float | None = None,
-        inference: LatentInference = EM(max_iter=1000),  # noqa: B008 (a spec is a value)
+        inference: Inference | str = EM(max_iter=1000),  # noqa: B008 (a spec is a value)
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -132,7 +132,6 @@ class BayesianNetwork(Learned):
         """Count the tables, or run EM where values are missing; `history_` is log p(seen) + log p(θ) at each step."""
         self._forget()
         dag = Dag.from_edges(self.edges)
-        inference = as_spec(self.inference, LatentInference, "inference")
         self._check_arguments()
         columns = read_columns(X, dag.names)
         states = check_states(self.states, dag)
@@ -153,7 +152,8 @@ class BayesianNetwork(Learned):
             trace, steps, converged = np.array([log_power(vector, counts + prior)]), 0, True
         else:
             latent = NetworkEM(tables, codes, weight, prior)
-            fit = inference.run(latent, seed_of(self.random_state), title="BayesianNetwork", verbose=bool(self.verbose))
+            options = {"name": "BayesianNetwork", "random_state": self.random_state, "verbose": bool(self.verbose)}
+            fit = fit_latent(self.inference, latent, "auto", **options)
             vector, trace, steps, converged = fit.params["tables"].numpy(), fit.trace.numpy(), fit.n_iter, fit.converged
             counts = latent.expected_counts(vector)
         tables.warn_of_unseen(counts + prior, [states[name] for name in dag.names])

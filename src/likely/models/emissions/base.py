@@ -61,6 +61,23 @@ class Emission(ABC):
     def maximise(self, params: Params | None, totals: Params) -> Params:
         """The best parameters for the sums over all rows; those of a component without weight are the background's."""
 
+    # --- as a density of free parameters ------------------------------------------------------------------------
+    @abstractmethod
+    def to_free(self, params: Params) -> Params:
+        """φ (S, …) for parameters (S, K, …): real numbers, 0 for the whole data, of order 1 in units of the data."""
+
+    @abstractmethod
+    def from_free(self, free: Params) -> Params:
+        """The parameters that φ stands for, differentiable; without what `log_prob` keeps beside them."""
+
+    @abstractmethod
+    def smooth_log_prob(self, params: Params, x: Tensor) -> Tensor:
+        """log p(x | k) as `log_prob` gives it, (n, S, K), but differentiable in the parameters."""
+
+    def finished(self, params: Params) -> Params:
+        """Parameters (K, …) of one set with all that `log_prob` wants beside them."""
+        return params
+
     @abstractmethod
     def sample(self, params: Params, component: Tensor) -> Tensor:
         """One row from each of these components (n,), by torch's global generator; params here are (K, …)."""

@@ -24,6 +24,8 @@ from .part import Part, blocks
 
 __all__ = ["Columns"]
 
+SAMPLE = 10_000
+"""Rows that say in what units η is measured."""
 KEPT = 2**20
 """Up to so many numbers in all, what they add to sums is kept between the steps of EM."""
 
@@ -82,6 +84,7 @@ class Columns(Emission):
 
     def bind(self, x: Tensor, weight: Tensor | None) -> None:
         self._rows: Tensor = x
+        self._middle: tuple[Tensor, Tensor] | None = None
         self._measured: dict[int, Tensor | None] = {}
         self._weight: Tensor = torch.ones(len(x), dtype=torch.float64) if weight is None else weight.double()
         # A point in the middle of the data, from which sums lose the fewest digits.
@@ -101,6 +104,36 @@ class Columns(Emission):
         for part, own in others:
             total += part.log_prob(own, x)
         return total.unflatten(-1, eta.shape[:2])
+
+    # --- as a density -------------------------------------------------------------------------------------------
+    def to_free(self, params: Params) -> Params:
+        middle, unit = self._units()
+        return {"eta": (params["eta"] - middle) / unit}
+
+    def from_free(self, free: Params) -> Params:
+        middle, unit = self._units()
+        return {"eta": middle.to(free["eta"]) + unit.to(free["eta"]) * free["eta"]}
+
+    def smooth_log_prob(self, params: Params, x: Tensor) -> Tensor:
+        eta = params["eta"]  # (S, K, size)
+        total = eta.new_zeros(len(x), *eta.shape[:2])
+        for part, own in zip(self.parts, self._split(eta), strict=True):
+            y, gone = part.present(x)
+            log_prob = part.likelihood.log_prob(part.split(own), y.to(eta)[:, None, None])  # (n, S, K, count)
+            total = total + (log_prob if gone is None else torch.where(gone[:, None, None], 0.0, log_prob)).sum(-1)
+        return total
+
+    def _units(self) -> tuple[Tensor, Tensor]:
+        """η of all rows together, and the units in which it is measured: both (size,)."""
+        if self._middle is None:
+            step = max(1, len(self._rows) // SAMPLE)
+            rows, weight = self._rows[::step], self._weight[::step]
+            pairs = [
+                part.likelihood.baseline(own.double(), weight) for part in self.parts for own in part.of(rows).unbind(1)
+            ]
+            middle, unit = (torch.cat(values) for values in zip(*pairs, strict=True))
+            self._middle = middle, unit
+        return self._middle
 
     def sample(self, params: Params, component: Tensor) -> Tensor:
         pieces = [

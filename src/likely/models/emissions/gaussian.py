@@ -19,6 +19,7 @@ from torch import Tensor
 from ...core.declared import AMOUNT, COUNT, COVARIANCE, POSITIVE, Array, Arrays
 from ...core.errors import DataError, ModelFileError
 from ...likelihoods.special import LOG_2PI
+from ...probability.gaussian import factor_or_nan
 from .base import Emission, Params
 from .gaussian_floor import at_least
 from .gaussian_missing import accumulate_missing, expected_missing, log_prob_missing
@@ -109,6 +110,51 @@ class GaussianEmission(Emission):
         constant = self._prepared(params)[2]  # (S·K, d): each column's part of log|W| − (d/2) log 2π
         known = (~x.isnan()).double() @ constant.T if missing else constant.sum(-1)
         return (squares + known).unflatten(-1, shape)
+
+    # --- as a density -------------------------------------------------------------------------------------------
+    def to_free(self, params: Params) -> Params:
+        unit, covariance = self.variance.sqrt(), params["covariance"]
+        mean = (params["mean"] - self.centre) / unit
+        if not self.matrix:
+            variance = covariance / (self.variance if self.covariance == "diag" else self.variance.mean())
+            return {"mean": mean, "covariance": (variance - self.floor).clamp_min(1e-9).log() / 2}
+        eye = torch.eye(self.dim, dtype=torch.float64)
+        inner = covariance / (unit.unsqueeze(-1) * unit) - self.floor * eye
+        values, vectors = torch.linalg.eigh(inner)  # at the floor, nothing is left above it
+        factor = torch.linalg.cholesky((vectors * values.clamp_min(1e-9).unsqueeze(-2)) @ vectors.mT)
+        diagonal = factor.diagonal(dim1=-2, dim2=-1).log()
+        return {"mean": mean, "covariance": factor.tril(-1) + torch.diag_embed(diagonal)}
+
+    def from_free(self, free: Params) -> Params:
+        given = free["covariance"]
+        centre, variance = self.centre.to(given), self.variance.to(given)
+        unit = variance.sqrt()
+        mean = centre + unit * free["mean"]
+        if not self.matrix:
+            scale = variance if self.covariance == "diag" else variance.mean()
+            return {"mean": mean, "covariance": scale * ((2 * given).exp() + self.floor)}
+        factor = given.tril(-1) + torch.diag_embed(given.diagonal(dim1=-2, dim2=-1).exp())
+        inner = factor @ factor.mT + self.floor * torch.eye(self.dim).to(given)
+        return {"mean": mean, "covariance": unit.unsqueeze(-1) * unit * inner}
+
+    def smooth_log_prob(self, params: Params, x: Tensor) -> Tensor:
+        mean, covariance = params["mean"], params["covariance"]
+        if not self.matrix:
+            variance = covariance.expand_as(mean)
+            energy = (x[:, None, None] - mean).square() / variance + variance.log() + LOG_2PI
+            return -0.5 * energy.nan_to_num(nan=0.0).sum(-1)  # a missing value is marginalised
+        if _has_missing(x):
+            whole = covariance.expand(*mean.shape, self.dim)
+            return torch.stack([_known_log_prob(mean, whole, row) for row in x])
+        factor = factor_or_nan(covariance).expand(*mean.shape, self.dim)
+        away = (x.to(mean)[:, None, None] - mean).movedim(0, -1)  # (S, K, d, n)
+        squares = torch.linalg.solve_triangular(factor, away, upper=False).square().sum(-2)
+        log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+        return -(0.5 * squares + (log_det + 0.5 * self.dim * LOG_2PI).unsqueeze(-1)).movedim(-1, 0)
+
+    def finished(self, params: Params) -> Params:
+        own = {name: params[name].unsqueeze(0) for name in ("mean", "covariance")}
+        return {**params, **{name: value[0] for name, value in self.complete(own).items()}}
 
     def sample(self, params: Params, component: Tensor) -> Tensor:
         noise = torch.randn(len(component), self.dim, dtype=torch.float64)
@@ -305,6 +351,16 @@ class GaussianEmission(Emission):
             "spherical": self.variance.mean().expand(starts, components, 1),
         }
         return self.complete({"mean": mean, "covariance": own[self.covariance]})
+
+
+def _known_log_prob(mean: Tensor, covariance: Tensor, row: Tensor) -> Tensor:
+    """log p of the values that a row has, for each component: (S, K)."""
+    known = (~row.isnan()).nonzero()[:, 0]
+    factor = factor_or_nan(covariance[..., known, :][..., known])
+    away = (row[known].to(mean) - mean[..., known]).unsqueeze(-1)
+    squares = torch.linalg.solve_triangular(factor, away, upper=False).squeeze(-1).square().sum(-1)
+    log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+    return -0.5 * squares - log_det - 0.5 * len(known) * LOG_2PI
 
 
 def _has_missing(x: Tensor) -> bool:

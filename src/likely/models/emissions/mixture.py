@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ...core.declared import COUNT, SIMPLEX, Array, Arrays, Range
 from ...core.errors import ModelFileError, SpecError
+from ...inference.latent.simplex import from_sticks, to_sticks
 from .base import Emission, Params
 from .starts import features, first_weights
 
@@ -62,6 +63,20 @@ class MixtureEmission(Emission):
     def background(self, params: Params, x: Tensor, log_prob: Tensor, share: Tensor) -> Tensor:
         inner, inside = self._inside(params, x)
         return self.inner.background(inner, x, inside.flatten(-2), share)
+
+    # --- as a density -------------------------------------------------------------------------------------------
+    def to_free(self, params: Params) -> Params:
+        return {**self.inner.to_free(_without_mixing(params)), "mixing": to_sticks(params["mixing"].exp())}
+
+    def from_free(self, free: Params) -> Params:
+        return {**self.inner.from_free(_without_mixing(free)), "mixing": from_sticks(free["mixing"]).log()}
+
+    def smooth_log_prob(self, params: Params, x: Tensor) -> Tensor:
+        inside = self.inner.smooth_log_prob(_without_mixing(params), x).unflatten(-1, (-1, self.components))
+        return (inside + params["mixing"]).logsumexp(-1)
+
+    def finished(self, params: Params) -> Params:
+        return {**self.inner.finished(_without_mixing(params)), "mixing": params["mixing"]}
 
     def sample(self, params: Params, component: Tensor) -> Tensor:
         chosen = torch.multinomial(params["mixing"][component].exp(), 1)[:, 0]

@@ -13,7 +13,7 @@ A missing value drops its row of W, μ and Ψ; rows that miss the same columns s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
@@ -26,9 +26,10 @@ from torch.distributions import MultivariateNormal
 
 from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError
-from ...core.learned import Learned
 from ...core.random import spread
 from ...core.validation import as_rows, as_weights
+from ...inference.latent.latent import LatentFit, Params
+from ..averaged import Averaged
 
 __all__ = ["Block", "Inferred", "LinearGaussian", "LinearGaussianModel", "blocks", "has_missing", "patterns", "signed"]
 
@@ -200,7 +201,7 @@ class LinearGaussian:
         return guess
 
 
-class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Learned):
+class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Averaged):
     """What a fitted linear-Gaussian model answers. A subclass gives its density in `_density`."""
 
     log_prob_kind_: ClassVar[str] = "exact"
@@ -212,7 +213,24 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Lea
 
     def log_prob(self, X: Any) -> np.ndarray:
         """log p(x) of each row; missing values are marginalised."""
-        return self._density().log_prob(self._rows(X)).numpy()
+        x, draws = self._rows(X), self._draws()
+        if draws is None:
+            return self._density().log_prob(x).numpy()
+        members, log_weights = draws
+        models = LinearGaussian(members["loadings"], members["mean"], members["noise"])
+        value = torch.empty(len(x), dtype=torch.float64)
+        for block in blocks(x):
+            given = models.infer(block)
+            log_prob = -0.5 * (given.energy + given.log_det[..., block.owner])  # (S, m)
+            value[block.rows] = (log_prob + log_weights.unsqueeze(-1)).logsumexp(0)
+        return value.numpy()
+
+    def _keep_members(self, fit: LatentFit, restored: Callable[[Params], LinearGaussian]) -> None:
+        """Draws of W, μ and Ψ in the units of the data."""
+        if fit.members is not None:
+            model = restored(fit.members)
+            fit.members |= {"loadings": model.loadings, "mean": model.mean, "noise": model.noise}
+        self._keep_draws(fit)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of log p(x), in nats per row."""

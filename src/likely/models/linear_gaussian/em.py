@@ -109,6 +109,33 @@ class LinearGaussianEM(Latent):
         loadings = loadings @ torch.linalg.cholesky(spread)
         return {"loadings": loadings, "mean": mean, "noise": noise.clamp_min(self.floor)}
 
+    # --- as a density -------------------------------------------------------------------------------------------
+    differentiable = True
+
+    @property
+    def width(self) -> int:
+        return self.x.shape[1] * (self.factors + 1)
+
+    def to_free(self, params: Params) -> Params:
+        noise = params["noise"][..., :1] if self.isotropic else params["noise"]
+        return {**params, "noise": (noise - self.floor).clamp_min(1e-9).log()}
+
+    def from_free(self, free: Params) -> Params:
+        noise = (self.floor + free["noise"].exp()).expand_as(free["mean"])
+        return {**free, "noise": noise}
+
+    def rows(self) -> tuple[Tensor, Tensor | None]:
+        return self.x, None if self.root is None else self.root[:, 0].square()
+
+    def row_log_prob(self, params: Params, x: Tensor) -> Tensor:
+        like = params["mean"]
+        masks, owner = patterns(x) if has_missing(x) else (torch.ones(1, x.shape[1]), torch.zeros(len(x)).long())
+        values = ((x.to(like) - self.centre.to(like)) / self.scale.to(like)).nan_to_num(nan=0.0)
+        block = Block(values, like.new_ones(1, 1), masks.to(like), owner, slice(0, len(x)))
+        given = LinearGaussian(params["loadings"], like, params["noise"]).infer(block)
+        scaling = (masks.to(like) @ self.scale.to(like).log())[owner]
+        return (-0.5 * (given.energy + given.log_det[..., owner]) - scaling).T
+
     def restored(self, params: Params) -> LinearGaussian:
         """The model in the units of the data."""
         return LinearGaussian(

@@ -16,11 +16,11 @@ import torch
 
 from ...core.declared import FIT, FORM, HISTORY, POSITIVE, Array, Arrays, Values
 from ...core.errors import DataError, LikelyWarning, SpecError
-from ...core.random import seed_of
-from ...core.spec import as_spec
 from ...core.validation import as_weights
+from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
-from ...inference.latent.latent import LatentInference
+from ...inference.latent.latent import Params
+from ..averaged import INFO
 from .base import LinearGaussian, LinearGaussianModel, signed
 from .em import LinearGaussianEM
 
@@ -54,7 +54,7 @@ class FactorAnalysis(LinearGaussianModel):
         "mean_": Array("D"),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = {**FIT, "form_": FORM}
+    _values: ClassVar[Values] = {**FIT, **INFO, "form_": FORM}
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class FactorAnalysis(LinearGaussianModel):
         inference: Any = EM(max_iter=1000),  # noqa: B008 (a spec is a value)
         rotation: Literal["varimax"] | None = None,
         floor: float = 1e-3,
+        prior: Any = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -69,13 +70,13 @@ class FactorAnalysis(LinearGaussianModel):
         self.inference = inference
         self.rotation = rotation
         self.floor = floor
+        self.prior = prior
         self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find W, μ and Ψ of greatest likelihood."""
         self._forget()
-        inference = as_spec(self.inference, LatentInference, "inference")
         self._check_arguments()
         x = self._rows(X, reset=True)
         if self.n_components > x.shape[1]:
@@ -85,12 +86,14 @@ class FactorAnalysis(LinearGaussianModel):
         latent = LinearGaussianEM(
             x, as_weights(sample_weight, x), int(self.n_components), isotropic=False, floor=self.floor
         )
-        found = inference.run(latent, seed_of(self.random_state), title="FactorAnalysis", verbose=bool(self.verbose))
+        options = {"name": "FactorAnalysis", "random_state": self.random_state, "verbose": bool(self.verbose)}
+        found = fit_latent(self.inference, latent, self.prior, **options)
         self._report(found.params["noise"].numpy())
         model = latent.restored(found.params)
+        self._keep_members(found, latent.restored)
         self.noise_variance_, self.mean_ = model.noise.numpy(), model.mean.numpy()
         self.history_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
-        self.log_likelihood_ = float(self.history_[-1])
+        self.log_likelihood_ = float(latent.expect({name: value[None] for name, value in found.params.items()})[1])
         loadings = _diagonal(model.loadings.numpy(), self.noise_variance_)
         loadings = varimax(loadings) if self.rotation == "varimax" else loadings
         self.components_ = np.ascontiguousarray(signed(loadings.T))
@@ -103,6 +106,10 @@ class FactorAnalysis(LinearGaussianModel):
 
     def _dimensions(self) -> dict[str, Any]:
         return super()._dimensions() | {"K": self.n_components}
+
+    def _point(self) -> Params:
+        density = self._density()
+        return {"loadings": density.loadings, "mean": density.mean, "noise": density.noise}
 
     def _density(self) -> LinearGaussian:
         self._check_fitted()

@@ -8,18 +8,19 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import torch
+from scipy.special import logsumexp
 from sklearn.base import TransformerMixin
 
 from ...core import distributed
 from ...core.declared import COVARIANCE, FINITE, FIT, HISTORY, Array, Arrays, Range, Values
 from ...core.draws import count_of
 from ...core.errors import DataError, SpecError
-from ...core.learned import Learned
-from ...core.random import seed_of
-from ...core.spec import as_spec
 from ...core.validation import as_weights
+from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
-from ...inference.latent.latent import LatentFit, LatentInference
+from ...inference.latent.latent import LatentFit, Params
+from ..averaged import INFO, Averaged
 from ..markov.sequences import Sequences
 from .kalman.draws import draw_series, expected_rows, filled_rows
 from .kalman.em import StateSpace
@@ -51,7 +52,7 @@ def _range(name: str) -> Range:
     return COVARIANCE if name.endswith("covariance") else FINITE
 
 
-class KalmanFilter(TransformerMixin, Learned):
+class KalmanFilter(TransformerMixin, Averaged):
     """A linear-Gaussian state-space model: exact filtering, smoothing and forecasts; EM for what is not known.
 
     Matrices that are given are kept, the others are learned; `learn` names other ones to learn, and given ones of
@@ -79,7 +80,7 @@ class KalmanFilter(TransformerMixin, Learned):
         **{f"{name}_": Array(" ".join(axes), _range(name)) for name, axes in SHAPES.items()},
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = FIT
+    _values: ClassVar[Values] = FIT | INFO
     log_prob_kind_: ClassVar[str] = "exact"
 
     def __init__(
@@ -96,6 +97,7 @@ class KalmanFilter(TransformerMixin, Learned):
         covariance: str = "full",
         learn: Any = None,
         inference: Any = EM(),  # noqa: B008 (a spec cannot change)
+        prior: Any = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -111,6 +113,7 @@ class KalmanFilter(TransformerMixin, Learned):
         self.covariance = covariance
         self.learn = learn
         self.inference = inference
+        self.prior = prior
         self.random_state = random_state
         self.verbose = verbose
 
@@ -145,7 +148,6 @@ class KalmanFilter(TransformerMixin, Learned):
     def fit(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> Self:
         """Learn the matrices that are not known; `sample_weight` has one number for each series. y is ignored."""
         self._forget()
-        inference = as_spec(self.inference, LatentInference, "inference")
         if self.covariance not in ("full", "diagonal"):
             raise SpecError(f'KalmanFilter(covariance={self.covariance!r}): covariance is "full" or "diagonal".')
         _, data = self._series(X, lengths, reset=True)
@@ -154,7 +156,8 @@ class KalmanFilter(TransformerMixin, Learned):
             data = _chosen(data, np.flatnonzero(weight.numpy()))
         model = self._bound(data, None if weight is None else weight.numpy()[weight.numpy() > 0])
         if model.learn:
-            fit = inference.run(model, seed_of(self.random_state), title="KalmanFilter", verbose=self.verbose)
+            options = {"name": "KalmanFilter", "random_state": self.random_state, "verbose": self.verbose}
+            fit = fit_latent(self.inference, model, self.prior, **options)
         else:
             params = model.start([0])
             _, value = model.expect(params)
@@ -164,7 +167,8 @@ class KalmanFilter(TransformerMixin, Learned):
             setattr(self, f"{name}_", np.ascontiguousarray(fit.params[name].numpy()))
         self.history_ = fit.trace.numpy()
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
-        self.log_likelihood_ = float(fit.trace[-1])
+        self._keep_draws(fit)
+        self.log_likelihood_ = float(run_filter(data, self._system()).log_prob.sum())
         return self
 
     def _bound(self, data: Series, weight: np.ndarray | None) -> StateSpace:
@@ -226,6 +230,11 @@ class KalmanFilter(TransformerMixin, Learned):
     def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
         """log p(x) of each series, (n,); one series has one."""
         _, data = self._series(X, lengths)
+        if (draws := self._draws()) is not None:
+            members, log_weights = draws
+            systems = (System(*(members[name][s].numpy() for name in System._fields)) for s in range(len(log_weights)))
+            values = np.stack([run_filter(data, system).log_prob for system in systems], -1)
+            return np.asarray(logsumexp(values + log_weights.numpy(), axis=-1))
         return run_filter(data, self._system()).log_prob
 
     def score(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> float:
@@ -285,6 +294,9 @@ class KalmanFilter(TransformerMixin, Learned):
         return [part.swapaxes(0, 1) for part in sequences.together(found)]
 
     # --- inside -------------------------------------------------------------------------------------------------
+    def _point(self) -> Params:
+        return {name: torch.from_numpy(value) for name, value in self._system()._asdict().items()}
+
     def _system(self) -> System:
         self._check_fitted()
         return System(*(getattr(self, f"{name}_") for name in System._fields))

@@ -21,11 +21,13 @@ from torch import Tensor
 from ...core import distributed
 from ...core.declared import AMOUNT, FIT, FORM, HISTORY, NOT_NEGATIVE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
-from ...core.random import seed_of
 from ...core.spec import as_spec
 from ...core.validation import as_weights
+from ...inference import Inference
+from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
-from ...inference.latent.latent import LatentFit, LatentInference
+from ...inference.latent.latent import LatentFit, Params
+from ..averaged import INFO
 from .base import ROWS, LinearGaussian, LinearGaussianModel, signed
 from .em import LinearGaussianEM
 
@@ -67,7 +69,7 @@ class PCA(LinearGaussianModel):
         "loadings_": Array("D K"),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = {"noise_variance_": AMOUNT, **FIT, "form_": FORM}
+    _values: ClassVar[Values] = {"noise_variance_": AMOUNT, **FIT, **INFO, "form_": FORM}
     history_: np.ndarray | None
 
     def __init__(
@@ -75,25 +77,29 @@ class PCA(LinearGaussianModel):
         n_components: int | float | None = None,
         whiten: bool = False,
         inference: Any = EM(max_iter=1000, tol=1e-8),  # noqa: B008 (a spec is a value)
+        prior: Any = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
         self.n_components = n_components
         self.whiten = whiten
         self.inference = inference
+        self.prior = prior
         self.random_state = random_state
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the plane. Nothing of the size of X is made."""
         self._forget()
-        inference = as_spec(self.inference, LatentInference, "inference")
+        inference = as_spec(self.inference, Inference, "inference")
         x = self._rows(X, reset=True)
         most = min(x.shape)
         _check_components(self.n_components, most, x.shape)
         weight = as_weights(sample_weight, x)
         tall = x.shape[0] >= x.shape[1]
-        closed = _tall(x, weight) if tall else _wide(x, weight, self.n_components)
+        closed = None
+        if "expectations" in inference.needs:  # EM would end at the closed form, where there is one
+            closed = _tall(x, weight) if tall else _wide(x, weight, self.n_components)
         if closed is not None:
             self._keep(closed, _chosen(self.n_components, closed.values, most))
             return self
@@ -148,18 +154,23 @@ class PCA(LinearGaussianModel):
         deviation = np.sqrt(self.explained_variance_)
         return np.where(deviation > 0, deviation, 1.0)
 
+    def _point(self) -> Params:
+        density = self._density()
+        columns = max(1, min(density.loadings.shape[1], len(density.mean) - 1))
+        return {"loadings": density.loadings[:, :columns], "mean": density.mean, "noise": density.noise}
+
     def _density(self) -> LinearGaussian:
         self._check_fitted()
         noise = torch.full((len(self.mean_),), self.noise_variance_, dtype=torch.float64)
         return LinearGaussian(torch.from_numpy(self.loadings_), torch.from_numpy(self.mean_), noise)
 
-    def _by_em(
-        self, x: Tensor, weight: Tensor | None, inference: LatentInference, size: int
-    ) -> tuple[_Moments, LatentFit]:
+    def _by_em(self, x: Tensor, weight: Tensor | None, inference: Inference, size: int) -> tuple[_Moments, LatentFit]:
         """Mean and covariance of rows with missing values; d − 1 factors and noise are any covariance there is."""
         factors = max(1, min(size, x.shape[1] - 1))
         latent = LinearGaussianEM(x, weight, factors, isotropic=True, floor=FLOOR)
-        found = inference.run(latent, seed_of(self.random_state), title="PCA", verbose=bool(self.verbose))
+        options = {"name": "PCA", "random_state": self.random_state, "verbose": bool(self.verbose)}
+        found = fit_latent(inference, latent, self.prior, **options)
+        self._keep_members(found, latent.restored)
         model = latent.restored(found.params)
         values, vectors = np.linalg.eigh(model.covariance().numpy())
         return _Moments(model.mean.numpy(), values[::-1], vectors[:, ::-1], latent.count), found

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,13 @@ from torch import Tensor
 
 from ...core import distributed
 from ...core.errors import DataError
+from ...data.rows import Ragged
 from ...inference import Latent
 from ...inference.latent.latent import Params
+from ...inference.latent.simplex import Simplex
 from ..emissions import Columns, Emission, features, first_weights
 from ..emissions.starts import Init
+from .chain import chain_log_prob
 from .forward_backward import Memory, forward_backward
 from .sequences import Sequences
 
@@ -92,6 +96,53 @@ class BaumWelch(Latent):
             return 0.0
         logs = params["chain.transition"].clamp_min(LEAST).log()
         return self.prior * torch.where(self.allowed, logs, 0.0).sum((-2, -1))
+
+    # --- as a density -------------------------------------------------------------------------------------------
+    differentiable = True
+
+    @property
+    def width(self) -> int:
+        return max(1, self.states * self.data.x.shape[1] * len(self.data.x) // max(1, len(self.data)))
+
+    def to_free(self, params: Params) -> Params:
+        first, following = self._simplices
+        return {
+            **self.emission.to_free(_own(params)),
+            "chain.initial": first.free(params["chain.initial"].unsqueeze(-2)),
+            "chain.transition": following.free(params["chain.transition"]),
+        }
+
+    def from_free(self, free: Params) -> Params:
+        first, following = self._simplices
+        return {
+            **self.emission.from_free(_own(free)),
+            "chain.initial": first.natural(free["chain.initial"]).squeeze(-2),
+            "chain.transition": following.natural(free["chain.transition"]),
+        }
+
+    def finished(self, params: Params) -> Params:
+        chain = {name: value for name, value in params.items() if name.startswith("chain.")}
+        return {**self.emission.finished(_own(params)), **chain}
+
+    def rows(self) -> tuple[Ragged, Tensor | None]:
+        weight = None if (self.weight == 1).all() else torch.from_numpy(self.weight)
+        return Ragged(self.data.x, torch.from_numpy(self.data.offsets)), weight
+
+    def row_log_prob(self, params: Params, x: Ragged) -> Tensor:
+        log_emission = self.emission.smooth_log_prob(_own(params), x.values)  # (T, S, K)
+        chain = _logarithms(params, self.first, self.allowed)
+        lengths = x.lengths.tolist()
+        members = zip(*(part.unbind(0) for part in chain), log_emission.unbind(1), strict=True)
+        evidence = torch.stack([chain_log_prob(*member, lengths) for member in members], -1)
+        smoothing = self.emission.smoothing  # EM's value has this term too
+        if smoothing == 0:
+            return evidence
+        background = torch.zeros_like(evidence).index_add(0, x.owner, log_emission.sum(-1))
+        return evidence + smoothing / self.count * background
+
+    @cached_property
+    def _simplices(self) -> tuple[Simplex, Simplex]:
+        return Simplex(self.first.unsqueeze(0)), Simplex(self.allowed)
 
     def at(self, params: Params) -> Params:
         """The sums over all sequences of all processes, for parameters without an axis of starts."""
@@ -206,6 +257,14 @@ def _shares(counts: Tensor, allowed: Tensor, before: Tensor) -> Tensor:
     total = counts.sum(-1, keepdim=True)
     share = torch.where(total > 0, counts / total.clamp_min(1e-300), before)
     return torch.where(allowed, share.clamp_min(LEAST), 0.0)
+
+
+def _logarithms(params: Params, first: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:
+    """log π and log A; −∞, and no gradient, where a state or a transition is not allowed."""
+    pairs = ((params["chain.initial"], first), (params["chain.transition"], allowed))
+    return tuple(  # type: ignore[return-value]
+        torch.where(may, torch.where(may, value, 1.0).clamp_min(LEAST).log(), -torch.inf) for value, may in pairs
+    )
 
 
 def _own(tensors: Params) -> Params:

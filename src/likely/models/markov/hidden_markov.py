@@ -22,13 +22,14 @@ from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays
 from ...core.draws import count_of
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.estimator import Estimator
-from ...core.learned import Learned
-from ...core.random import isolated, seed_of, spread
-from ...core.spec import as_spec, require
+from ...core.random import isolated, spread
+from ...core.spec import require
 from ...core.validation import as_weights
-from ...inference import EM, LatentInference
+from ...inference import EM, Inference
+from ...inference.latent.density import fit_latent
 from ...inference.latent.latent import Params
 from ...likelihoods import Likelihood, Normal
+from ..averaged import INFO, Averaged
 from ..emissions import Columns, Emission
 from ..emissions.mixture import MixtureEmission, describe, rebuild
 from ..emissions.starts import Init
@@ -43,7 +44,7 @@ UNVISITED = 1e-6
 """A state that all steps together spend less than this in is not visited."""
 
 
-class HiddenMarkov(Learned):
+class HiddenMarkov(Averaged):
     """HiddenMarkov(likelihood=Normal(), n_states=2, transitions="full"): X is a sequence, or a list of any lengths.
 
     A sequence is (T, d), or (T,) for single numbers; NaN is a missing value, and a step may be missing altogether. Rows
@@ -66,17 +67,18 @@ class HiddenMarkov(Learned):
         "transition_": Array("K K", SIMPLEX),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, "unvisited_": COUNTS}
+    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, **INFO, "unvisited_": COUNTS}
 
     def __init__(
         self,
         likelihood: Any = Normal(),  # noqa: B008 (specs are frozen values)
         n_states: int = 2,
         transitions: Transitions = "full",
-        inference: LatentInference = EM(),  # noqa: B008
+        inference: Inference | str = EM(),  # noqa: B008
         init: Init = "k-means++",
         smoothing: float = 1e-6,
         transition_prior: float = 0.0,
+        prior: Any = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -87,6 +89,7 @@ class HiddenMarkov(Learned):
         self.init = init
         self.smoothing = smoothing
         self.transition_prior = transition_prior
+        self.prior = prior
         self.random_state = random_state
         self.verbose = verbose
 
@@ -106,7 +109,6 @@ class HiddenMarkov(Learned):
         """
         self._forget()
         allowed, first = self._check_arguments()
-        inference = as_spec(self.inference, LatentInference, "inference")
         data = Sequences.of(self, X, lengths, reset=True)
         given = as_weights(sample_weight, torch.empty(len(data)))
         weight = np.ones(len(data)) if given is None else given.numpy()
@@ -120,8 +122,10 @@ class HiddenMarkov(Learned):
             ordered=isinstance(self.transitions, str) and self.transitions == "left-right",
             begin=begin,
         )
-        fit = inference.run(chain, seed_of(self.random_state), title="HiddenMarkov", verbose=self.verbose)
+        options = {"name": "HiddenMarkov", "random_state": self.random_state, "verbose": self.verbose}
+        fit = fit_latent(self.inference, chain, self.prior, **options)
         self._keep(emission, fit.params)
+        self._keep_draws(fit)
         self.history_, self.n_iter_, self.converged_ = fit.trace.numpy(), fit.n_iter, fit.converged
         statistics = chain.at(fit.params)
         self.log_likelihood_ = float(statistics["chain.log_prob"])
@@ -165,7 +169,8 @@ class HiddenMarkov(Learned):
     # --- answers ------------------------------------------------------------------------------------------------
     def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
         """log p(x) of each sequence, (n,); −∞ for one that no path of states can give."""
-        return self._filtered(X, lengths)[1]
+        draws = self._draws()
+        return self._filtered(X, lengths)[1] if draws is None else self._average_log_prob(X, lengths, *draws)
 
     def score(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> float:
         """The mean of log p(x) over the sequences."""
@@ -336,6 +341,21 @@ class HiddenMarkov(Learned):
         return -2 * float(log_prob.sum()) + math.log(len(data.x)) * self.n_parameters_
 
     # --- helpers ------------------------------------------------------------------------------------------------
+    def _point(self) -> Params:
+        return {name: value for name, value in self._params().items() if name not in ("whiten", "floored")}
+
+    def _average_log_prob(self, X: Any, lengths: Any, draws: Params, log_weights: Tensor) -> np.ndarray:
+        """log Σₛ wₛ p(x | θₛ) of each sequence, one draw after the other."""
+        data, emission = Sequences.of(self, X, lengths, reset=False), rebuild(self.emission_)
+        emission.check(data.x)
+        values = []
+        for s in range(len(log_weights)):
+            own = {name: value[s : s + 1] for name, value in draws.items() if not name.startswith("chain.")}
+            log_emission = emission.smooth_log_prob(own, data.x)[:, 0].contiguous().numpy()
+            chain = [draws[name][s].numpy() for name in ("chain.initial", "chain.transition")]
+            values.append(torch.from_numpy(filter_states(*chain, log_emission, data.offsets)[0]))
+        return (torch.stack(values, -1) + log_weights).logsumexp(-1).numpy()
+
     def _emitted(self, X: Any, lengths: Any) -> tuple[Sequences, np.ndarray]:
         """The sequences, and log p(xₜ | k) of each step, (T, K)."""
         self._check_fitted()
@@ -430,8 +450,8 @@ class HiddenMarkov(Learned):
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         own = {name: value for name, value in tensors.items() if name.startswith("emission.")}
-        super()._restore(learned, {name: value for name, value in tensors.items() if name not in own})
         self._learned_emission = {name.removeprefix("emission."): value.numpy() for name, value in own.items()}
+        super()._restore(learned, {name: value for name, value in tensors.items() if name not in own})
         rebuild(self.emission_).check_params(self._emission_params(), self.n_states, self.n_features_in_)
 
     def _dimensions(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from ...core import distributed
 from ...core.threads import by_threads
 from ...inference import Latent
 from ...inference.latent.latent import Params
+from ...inference.latent.simplex import from_sticks, to_sticks
 from ..emissions import Columns, Emission, features, first_weights
 from ..emissions.starts import MOST, Init
 from .reseed import reseed
@@ -115,6 +116,31 @@ class Components(Latent):
                 self.reseeded[start, component] = reseed(self, found, start, component)
         return found
 
+    # --- as a density -------------------------------------------------------------------------------------------
+    differentiable = True
+
+    @property
+    def width(self) -> int:
+        return self._width
+
+    def to_free(self, params: Params) -> Params:
+        return {**self.emission.to_free(_without_weights(params)), "weights": to_sticks(params["weights"])}
+
+    def from_free(self, free: Params) -> Params:
+        return {**self.emission.from_free(_without_weights(free)), "weights": from_sticks(free["weights"])}
+
+    def finished(self, params: Params) -> Params:
+        return {**self.emission.finished(_without_weights(params)), "weights": params["weights"]}
+
+    def rows(self) -> tuple[Tensor, Tensor | None]:
+        return self.x, self.weight
+
+    def row_log_prob(self, params: Params, x: Tensor) -> Tensor:
+        log_prob = self.emission.smooth_log_prob(params, x)
+        evidence = (log_prob + params["weights"].log()).logsumexp(-1)
+        smoothing = self.emission.smoothing  # EM's value has this term too
+        return evidence + smoothing / self.count * log_prob.sum(-1) if smoothing > 0 else evidence
+
     # --- after the fit ------------------------------------------------------------------------------------------
     def place(self, row: int) -> int:
         """Where a row stood in the data that were given."""
@@ -171,6 +197,10 @@ class Components(Latent):
         if len(usable) <= MOST:
             return usable
         return np.sort(np.random.default_rng(seed).choice(usable, MOST, replace=False))
+
+
+def _without_weights(params: Params) -> Params:
+    return {name: value for name, value in params.items() if name != "weights"}
 
 
 def _by_pattern(x: Tensor) -> Tensor | None:

@@ -20,13 +20,14 @@ from torch.distributions import Categorical
 from ...core import distributed
 from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError, LikelyWarning, SpecError
-from ...core.learned import Learned
-from ...core.random import isolated, seed_of, spread
-from ...core.spec import as_spec, require
+from ...core.random import isolated, spread
+from ...core.spec import require
 from ...core.validation import as_rows, as_weights
-from ...inference import LatentFit, LatentInference
+from ...inference import LatentFit
+from ...inference.latent.density import fit_latent
 from ...inference.latent.em import best_start
 from ...inference.latent.latent import Params
+from ..averaged import Averaged
 from ..emissions import Emission
 from ..emissions.starts import Init
 from .components import Components
@@ -35,12 +36,13 @@ from .responsibilities import blocks, split
 __all__: list[str] = []
 
 
-class _FiniteMixture(DensityMixin, Learned):
+class _FiniteMixture(DensityMixin, Averaged):
     """K components with weights. A subclass says what its components are and how they are kept."""
 
     log_prob_kind_: ClassVar[str] = "exact"
     n_components: int
-    inference: LatentInference
+    prior: Any
+    inference: Any
     init: Init
     random_state: Any
     verbose: bool
@@ -68,13 +70,13 @@ class _FiniteMixture(DensityMixin, Learned):
         """Learn weights and components from the rows; NaN is a missing value. y is ignored."""
         self._forget()
         self._check_arguments()
-        inference = as_spec(self.inference, LatentInference, "inference")
         x = self._rows(X, reset=True)
         weight = as_weights(sample_weight, x)
         self.form_ = form_of(X)
         self._check_rows(x, weight)
         model = self._bound(x, weight)
-        fit = inference.run(model, seed_of(self.random_state), title=type(self).__name__, verbose=self.verbose)
+        options = {"name": type(self).__name__, "random_state": self.random_state, "verbose": self.verbose}
+        fit = fit_latent(self.inference, model, self.prior, **options)
         self._learn(model, fit)
         return self
 
@@ -84,7 +86,9 @@ class _FiniteMixture(DensityMixin, Learned):
         self.history_ = fit.trace.numpy()
         self.n_iter_, self.converged_ = fit.n_iter, fit.converged
         smooth = model.emission.smoothing > 0
-        self.log_likelihood_ = model.log_likelihood(params) if smooth else float(fit.trace[-1])
+        point = not smooth and fit.posterior is None
+        self.log_likelihood_ = float(fit.trace[-1]) if point else model.log_likelihood(params)
+        self._keep_draws(fit)
         best = best_start(fit.finals)
         self.reseeded_ = {str(k): model.place(row) for (start, k), row in model.reseeded.items() if start == best}
         self._keep(model, params)
@@ -102,7 +106,10 @@ class _FiniteMixture(DensityMixin, Learned):
     def log_prob(self, X: Any) -> np.ndarray:
         """log p(x) of each row, (n,); a missing value (NaN) is marginalised."""
         x = self._questioned(X)
-        return np.concatenate([evidence for _, _, evidence in self._answers(x)])
+        draws = self._draws()
+        if draws is None:
+            return np.concatenate([evidence for _, _, evidence in self._answers(x)])
+        return self._average_log_prob(x, *draws)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of log p(x), in nats per row."""
@@ -199,6 +206,17 @@ class _FiniteMixture(DensityMixin, Learned):
         emission.check_params(own, self.n_components, self.n_features_in_)
 
     # --- helpers ------------------------------------------------------------------------------------------------
+    def _average_log_prob(self, x: Tensor, draws: Params, log_weights: Tensor) -> np.ndarray:
+        """log Σₛ wₛ p(x | θₛ) of each row."""
+        emission = self._fitted()[0]
+        emission.check(x)
+        width = self.n_components * x.shape[1] * len(log_weights)
+        values = []
+        for rows in blocks(slice(0, len(x)), width):
+            evidence = (emission.smooth_log_prob(draws, x[rows].double()) + draws["weights"].log()).logsumexp(-1)
+            values.append((evidence + log_weights).logsumexp(-1))
+        return torch.cat(values).numpy()
+
     def _questioned(self, X: Any) -> Tensor:
         """The rows that a question is about."""
         self._check_fitted()

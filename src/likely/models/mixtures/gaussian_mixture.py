@@ -17,8 +17,9 @@ from torch import Tensor, distributions
 from ...core.declared import COUNTS, COVARIANCE, FIT, FORM, HISTORY, POSITIVE, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
 from ...core.spec import require
-from ...inference import EM, LatentInference
+from ...inference import EM, Inference
 from ...inference.latent.latent import Params
+from ..averaged import INFO
 from ..emissions.gaussian import Covariance, GaussianEmission
 from ..emissions.starts import Init, features
 from .components import Components
@@ -48,16 +49,17 @@ class GaussianMixture(_FiniteMixture):
         "covariances_": Array("K D D", COVARIANCE),
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = {**FIT, "floored_": COUNTS, "reseeded_": TABLE, "form_": FORM}
+    _values: ClassVar[Values] = {**FIT, **INFO, "floored_": COUNTS, "reseeded_": TABLE, "form_": FORM}
 
     def __init__(
         self,
         n_components: int = 1,
         covariance: Covariance = "full",
         floor: float = 1e-6,
-        inference: LatentInference = EM(),  # noqa: B008 (specs are frozen values)
+        inference: Inference | str = EM(),  # noqa: B008 (specs are frozen values)
         init: Init = "k-means++",
         means_init: Any = None,
+        prior: Any = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -67,6 +69,7 @@ class GaussianMixture(_FiniteMixture):
         self.inference = inference
         self.init = init
         self.means_init = means_init
+        self.prior = prior
         self.random_state = random_state
         self.verbose = verbose
 
@@ -124,6 +127,10 @@ class GaussianMixture(_FiniteMixture):
     def _declared_arrays(self) -> Arrays:
         shapes = {"tied": Array("D D", COVARIANCE), "diag": Array("K D", POSITIVE), "spherical": Array("K", POSITIVE)}
         return {**self._arrays, "covariances_": shapes.get(self.covariance, self._arrays["covariances_"])}
+
+    def _point(self) -> Params:
+        _, params = self._fitted()
+        return {name: params[name][0] for name in ("weights", "mean", "covariance")}
 
     def _keep(self, model: Components, params: Params) -> None:
         self.means_ = params["mean"][0].numpy()

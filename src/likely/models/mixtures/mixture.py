@@ -15,9 +15,10 @@ from torch import Tensor, distributions
 
 from ...core.declared import COUNTS, FIT, FORM, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
 from ...core.errors import SpecError
-from ...inference import EM, LatentInference
+from ...inference import EM, Inference
 from ...inference.latent.latent import Params
 from ...likelihoods import Normal
+from ..averaged import INFO
 from ..emissions import Columns, Part
 from ..emissions.starts import Init
 from .components import Components
@@ -31,8 +32,10 @@ class Mixture(_FiniteMixture):
 
     `likelihood` is one for all columns, a list with one for each, a dict by column name, or a `Product`; columns are
     independent given the component, except those of a vector likelihood. `init` is how first guesses are made, and
-    `EM(starts=5)` keeps the best of five. `smoothing` is how many rows' worth of the whole data each component sees
-    beside its own: it holds components that would shrink to a point (listed in `held_`).
+    `EM(starts=5)` keeps the best of five. Any other inference of densities will do as well: `HMC()` draws parameters,
+    and `log_prob` averages over them; `prior` then speaks of η in units of the data. `smoothing` is how many rows'
+    worth of the whole data each component sees beside its own: it holds components that would shrink to a point
+    (listed in `held_`).
 
     >>> from likely.likelihoods import Poisson
     >>> model = Mixture(Poisson(), n_components=2, random_state=0).fit([[1], [2], [0], [20], [22], [18]])
@@ -43,15 +46,16 @@ class Mixture(_FiniteMixture):
     """
 
     _arrays: ClassVar[Arrays] = {"weights_": Array("K", SIMPLEX), "eta_": Array("K *"), "history_": HISTORY}
-    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, "held_": COUNTS, "reseeded_": TABLE, "form_": FORM}
+    _values: ClassVar[Values] = {"emission_": TABLE, **FIT, **INFO, "held_": COUNTS, "reseeded_": TABLE, "form_": FORM}
 
     def __init__(
         self,
         likelihood: Any = Normal(),  # noqa: B008 (specs are frozen values)
         n_components: int = 2,
-        inference: LatentInference = EM(),  # noqa: B008
+        inference: Inference | str = EM(),  # noqa: B008
         init: Init = "k-means++",
         smoothing: float = 1e-6,
+        prior: Any = "auto",
         random_state: Any = None,
         verbose: bool = False,
     ) -> None:
@@ -60,6 +64,7 @@ class Mixture(_FiniteMixture):
         self.inference = inference
         self.init = init
         self.smoothing = smoothing
+        self.prior = prior
         self.random_state = random_state
         self.verbose = verbose
 
@@ -96,8 +101,11 @@ class Mixture(_FiniteMixture):
         return Columns.of(self.likelihood, x, names, self.smoothing)
 
     def _fitted(self) -> tuple[Columns, Params]:
-        params = {"weights": torch.from_numpy(self.weights_), "eta": torch.from_numpy(self.eta_)}
-        return Columns.from_json(self.emission_), {name: value.unsqueeze(0) for name, value in params.items()}
+        params = {name: value.unsqueeze(0) for name, value in self._point().items()}
+        return Columns.from_json(self.emission_), params
+
+    def _point(self) -> Params:
+        return {"weights": torch.from_numpy(self.weights_), "eta": torch.from_numpy(self.eta_)}
 
     def _keep(self, model: Components, params: Params) -> None:
         self.eta_ = params["eta"][0].numpy()

@@ -20,7 +20,9 @@ from ...core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecErr
 from ...core.learned import Learned
 from ...core.random import seed_of
 from ...core.spec import as_spec
-from ...inference.latent.topics import TopicInference, VariationalBayes
+from ...inference import Inference, VariationalBayes
+from ...inference.latent.topics import _TopicInference
+from ...inference.objective import Objective, refuse
 from .ascent import Topics, infer, start, step
 from .corpus import Corpus
 from .documents import read_corpus
@@ -32,6 +34,13 @@ __all__ = ["LatentDirichlet"]
 
 PASSES, TOL = 500, 1e-5
 """How far a document is inferred once the topics stand: mean change of γ."""
+
+
+class _Words(Objective):
+    """What topics are learned from."""
+
+    offers = frozenset({"tokens"})
+    name = "LatentDirichlet"
 
 
 class LatentDirichlet(TransformerMixin, Learned):
@@ -67,7 +76,7 @@ class LatentDirichlet(TransformerMixin, Learned):
     def __init__(
         self,
         n_components: int = 10,
-        inference: TopicInference | str = VariationalBayes(),  # noqa: B008 (specs are frozen)
+        inference: Inference | str = VariationalBayes(),  # noqa: B008 (specs are frozen)
         document_prior: float | Sequence[float] | None = None,
         topic_prior: float | None = None,
         learn_prior: bool = False,
@@ -86,13 +95,13 @@ class LatentDirichlet(TransformerMixin, Learned):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the topics of the documents."""
         self._forget()
-        inference = as_spec(self.inference, TopicInference, "inference")
+        inference = self._method()
         prior, smooth = self._priors()
         corpus = read_corpus(self, X, reset=True)
         _check_words(corpus)
         seed = seed_of(self.random_state)
         problem = TopicProblem(corpus, len(prior), prior, smooth, bool(self.learn_prior), seed, bool(self.verbose))
-        found = inference.learn(problem)
+        found = inference.fit(problem)
         if not found.converged:
             warnings.warn(
                 f"The bound still grew after {found.iterations} iterations; raise max_iter or tol of {inference}.",
@@ -104,12 +113,19 @@ class LatentDirichlet(TransformerMixin, Learned):
         self.n_steps_, self.n_documents_ = 0, corpus.documents
         return self
 
+    def _method(self) -> _TopicInference:
+        """The inference, which must be one that reads the words of documents."""
+        method = as_spec(self.inference, Inference, "inference")
+        refuse(method, _Words())
+        assert isinstance(method, _TopicInference)
+        return method
+
     def partial_fit(self, X: Any, y: Any = None, *, total_documents: int | None = None) -> Self:
         """One online step on a batch of documents (or one for each `batch_size` of them), as in `VariationalBayes`.
 
         `total_documents` is the size of the whole collection; if None, it is what was seen so far.
         """
-        inference = as_spec(self.inference, TopicInference, "inference")
+        inference = self._method()
         if not isinstance(inference, VariationalBayes):
             raise SpecError(
                 f"partial_fit is a step of online VariationalBayes; {inference} needs all documents at once: use fit."
@@ -206,7 +222,7 @@ class LatentDirichlet(TransformerMixin, Learned):
         if not len(corpus.words):
             raise DataError("X has no words, so that there is nothing to score.")
         if method == "bound":
-            inference = as_spec(self.inference, TopicInference, "inference")
+            inference = self._method()
             bound = self._infer(corpus)[1].sum()
             if inference.random_topics:
                 words_first = np.ascontiguousarray(self.components_.T)
@@ -236,14 +252,14 @@ class LatentDirichlet(TransformerMixin, Learned):
         return read_corpus(self, X, reset=False)
 
     def _infer(self, corpus: Corpus) -> tuple[np.ndarray, np.ndarray]:
-        weights = as_spec(self.inference, TopicInference, "inference").weights(self.components_)
+        weights = self._method().weights(self.components_)
         return infer(corpus, weights, self.document_prior_, PASSES, TOL)
 
     def _dimensions(self) -> dict[str, Any]:
         return super()._dimensions() | {"K": self.n_components}
 
     def _check_arguments(self) -> None:
-        as_spec(self.inference, TopicInference, "inference")
+        self._method()
         self._priors()
 
     def _priors(self) -> tuple[np.ndarray, float]:

@@ -12,12 +12,17 @@ A missing value of x is hidden too: its v is what R and the v of the same time s
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from ....core import distributed
+from ....data.rows import Ragged
 from ....inference.latent.latent import Latent, Params
+from .density import series_log_prob
+from .free import FreeMatrices
 from .recursion import Series, System, run_filter, series
 from .smoother import Smoothed, run_smoother
 from .start import first_systems
@@ -44,6 +49,7 @@ class StateSpace(Latent):
         self.count = float(weight @ np.diff(data.starts))
         part = distributed.share(len(data.starts) - 1)
         self.weight = weight[part]
+        self.all_weights = None if (weight == 1).all() else torch.from_numpy(weight)
         first, last = data.starts[part.start], data.starts[part.stop]
         self.own = series(data.x[first:last], data.starts[part.start : part.stop + 1] - first)
         self.floor = np.sqrt(np.maximum(1e-9 * _spread(data.x), 1e-200))
@@ -51,6 +57,31 @@ class StateSpace(Latent):
     def start(self, seeds: list[int]) -> Params:
         return _stacked(first_systems(self.data, self.given, self.learn, self.k, seeds))
 
+    # --- as a density -------------------------------------------------------------------------------------------
+    differentiable = True
+
+    @property
+    def width(self) -> int:
+        return int(len(self.data.x) * (self.k + self.data.x.shape[1]) ** 2 // max(1, len(self.data.starts) - 1))
+
+    @cached_property
+    def _free(self) -> FreeMatrices:
+        first = {name: value[0] for name, value in self.start([0]).items()}
+        return FreeMatrices(first, self.learn, diagonal=self.diagonal)
+
+    def to_free(self, params: Params) -> Params:
+        return self._free.to_free(params)
+
+    def from_free(self, free: Params) -> Params:
+        return self._free.from_free(free)
+
+    def rows(self) -> tuple[Ragged, Tensor | None]:
+        return Ragged(torch.from_numpy(self.data.x), torch.from_numpy(self.data.starts)), self.all_weights
+
+    def row_log_prob(self, params: Params, x: Ragged) -> Tensor:
+        return series_log_prob(params, x)
+
+    # --- what EM asks -------------------------------------------------------------------------------------------
     def expect(self, params: Params) -> tuple[Params, Tensor]:
         found = [moments(self.own, system, self.weight) for system in _each(params)]
         statistics = {name: torch.from_numpy(np.stack([each[0][name] for each in found])) for name in found[0][0]}
