@@ -80,7 +80,7 @@ class KalmanFilter(TransformerMixin, Averaged):
         **{f"{name}_": Array(" ".join(axes), _range(name)) for name, axes in SHAPES.items()},
         "history_": HISTORY,
     }
-    _values: ClassVar[Values] = FIT | INFO
+    _values: ClassVar[Values] = {**FIT, **INFO}
     log_prob_kind_: ClassVar[str] = "exact"
 
     def __init__(

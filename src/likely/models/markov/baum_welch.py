@@ -132,8 +132,9 @@ class BaumWelch(Latent):
         log_emission = self.emission.smooth_log_prob(_own(params), x.values)  # (T, S, K)
         chain = _logarithms(params, self.first, self.allowed)
         lengths = x.lengths.tolist()
-        members = zip(*(part.unbind(0) for part in chain), log_emission.unbind(1), strict=True)
-        evidence = torch.stack([chain_log_prob(*member, lengths) for member in members], -1)
+        members = zip(chain[0], chain[1], log_emission.unbind(1), strict=True)
+        values = [chain_log_prob(first, following, emitted, lengths) for first, following, emitted in members]
+        evidence = torch.stack(values, -1)
         smoothing = self.emission.smoothing  # EM's value has this term too
         if smoothing == 0:
             return evidence

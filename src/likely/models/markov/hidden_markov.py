@@ -352,8 +352,8 @@ class HiddenMarkov(Averaged):
         for s in range(len(log_weights)):
             own = {name: value[s : s + 1] for name, value in draws.items() if not name.startswith("chain.")}
             log_emission = emission.smooth_log_prob(own, data.x)[:, 0].contiguous().numpy()
-            chain = [draws[name][s].numpy() for name in ("chain.initial", "chain.transition")]
-            values.append(torch.from_numpy(filter_states(*chain, log_emission, data.offsets)[0]))
+            initial, transition = (draws[name][s].numpy() for name in ("chain.initial", "chain.transition"))
+            values.append(torch.from_numpy(filter_states(initial, transition, log_emission, data.offsets)[0]))
         return (torch.stack(values, -1) + log_weights).logsumexp(-1).numpy()
 
     def _emitted(self, X: Any, lengths: Any) -> tuple[Sequences, np.ndarray]:
