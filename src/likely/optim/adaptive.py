@@ -22,6 +22,7 @@ from .base import (
     is_number,
     is_share,
 )
+from .eager import eager
 from .fused import FusedAdam
 
 __all__ = ["AdaGrad", "Adam", "AdamW", "RMSprop"]
@@ -65,7 +66,7 @@ class RMSprop(Optimizer):
         _require_eps(self)
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        return torch.optim.RMSprop(list(parameters), lr=self.lr, alpha=self.decay, eps=self.eps, foreach=True)
+        return eager(torch.optim.RMSprop)(list(parameters), lr=self.lr, alpha=self.decay, eps=self.eps, foreach=True)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (optimizer.state[parameter]["square_avg"].sqrt() + self.eps)
@@ -93,7 +94,7 @@ class Adam(Optimizer):
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         found = list(parameters)
-        kind = FusedAdam if fusable(found) else torch.optim.Adam
+        kind = FusedAdam if fusable(found) else eager(torch.optim.Adam)
         return kind(found, lr=self.lr, betas=self.betas, eps=self.eps)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
@@ -123,7 +124,7 @@ class AdamW(Optimizer):
         options: dict[str, Any] = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
         if fusable(found):
             return FusedAdam(found, lr=self.lr, decoupled=True, **options)
-        return torch.optim.AdamW(found, lr=self.lr, **options)
+        return eager(torch.optim.AdamW)(found, lr=self.lr, **options)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from ..core.spec import Spec, require
+from .eager import eager
 
 __all__ = ["Optimizer"]
 
@@ -71,7 +72,7 @@ def build_fused(
     """
     found = list(parameters)
     fused = fusable(found)
-    optimizer = kind(found, fused=fused, **options)  # type: ignore[call-arg]
+    optimizer: torch.optim.Optimizer = eager(kind)(found, fused=fused, **options)
     if fused:
         optimizer.register_step_pre_hook(_make_gradients_contiguous)
     return optimizer

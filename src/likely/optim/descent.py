@@ -11,6 +11,7 @@ from torch import Tensor
 from ..core.errors import SpecError
 from ..core.spec import require
 from .base import Optimizer
+from .eager import Eager
 from .line_search import Armijo, LineSearch
 
 __all__ = ["GradientDescent"]
@@ -48,7 +49,7 @@ class GradientDescent(Optimizer):
         return _Descent(parameters, self.lr, self.line_search)
 
 
-class _Descent(torch.optim.Optimizer):
+class _Descent(Eager):
     """The torch optimiser of `GradientDescent`."""
 
     def __init__(self, parameters: Iterable[Tensor], lr: float, line_search: LineSearch | None) -> None:

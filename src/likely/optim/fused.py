@@ -11,10 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .eager import Eager
+
 __all__ = ["FusedAdam"]
 
 
-class FusedAdam(torch.optim.Optimizer):
+class FusedAdam(Eager):
     """Adam (or AdamW, with `decoupled` weight decay) on contiguous parameters of one device.
 
     >>> theta = torch.ones(1, requires_grad=True)

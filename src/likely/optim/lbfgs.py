@@ -10,6 +10,7 @@ from torch import Tensor
 
 from ..core.spec import require
 from .base import Optimizer, is_count, is_number
+from .eager import eager
 
 __all__ = ["LBFGS"]
 
@@ -38,7 +39,7 @@ class LBFGS(Optimizer):
         require(is_number(self.tol) and self.tol >= 0, self, "tol", "0 or more")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        return torch.optim.LBFGS(
+        return eager(torch.optim.LBFGS)(
             list(parameters),
             lr=self.lr,
             max_iter=self.iterations,

@@ -14,10 +14,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .eager import Eager
+
 __all__ = ["Momentum"]
 
 
-class Momentum(torch.optim.Optimizer):
+class Momentum(Eager):
     """The move is kept, not the sum of gradients.
 
     >>> theta = torch.ones(1, requires_grad=True)
