@@ -4,13 +4,17 @@
 
 A linear model has one mode. Newton's method finds it; the curvature there gives W, and chains start around it, spread
 half as wide again as the posterior, so that their agreement later means something. A direction that neither the data
-nor the prior speaks of (a constant added to all logits) is left out of W: nothing can be learned along it. A network
-has many modes: every chain descends towards one from an initialisation of its own, and W = I.
+nor the prior speaks of (a constant added to all logits) is left out of W: nothing can be learned along it. A density
+of few parameters is treated alike around the best mode that several descents find: its other modes are mostly the same
+one with its components exchanged. A network has many modes: every chain descends towards one from an initialisation of
+its own, and W = I.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from scipy.optimize import minimize
 from torch import Tensor, nn
 
 from ...core.random import spread
@@ -23,6 +27,7 @@ from ..linear.minimise import minimise
 from ..linear.quadratic_l1 import equilibrated
 from ..log_posterior import LogPosterior
 from ..parameters import FlatParameters
+from ..precondition import precondition
 from ..problem import Problem
 
 __all__ = ["coordinates_of", "start_chains"]
@@ -31,14 +36,19 @@ DENSE = 400
 """Beyond this many parameters a full W costs more than it brings."""
 DESCENT = Adam(0.05, betas=(0.9, 0.99), eps=1e-12)
 """How the chains of a network come near a mode."""
+STARTS, FIRST = 8, 50
+"""From so many initialisations, and by so many steps, the mode of a density is sought before it is found exactly."""
 SPREAD = 1.5
 """How much wider than the posterior the starts lie."""
 
 
 def coordinates_of(problem: Problem, target: LogPosterior) -> Coordinates:
     """The coordinates that suit a problem."""
-    design, start = design_of(problem), target.start()
+    start = target.start()
     plain = Coordinates(torch.zeros_like(start))
+    if "eta" not in problem.objective.offers:
+        return _around_mode(target) if target.size <= DENSE else plain
+    design = design_of(problem)
     if design is None or target.size > DENSE or target.fixed:
         return plain
     roots = []
@@ -73,6 +83,23 @@ def start_chains(
             break
         phi[outside] *= 0.5
     return phi
+
+
+def _around_mode(target: LogPosterior) -> Coordinates:
+    """The curvature at the best of several modes."""
+    plain = CoordinateDensity(target, Coordinates(torch.zeros_like(target.start())))
+    ends = _descended(plain, _initialised(target.problem, target, STARTS), FIRST)
+    best = ends[int(target(ends).nan_to_num(nan=-torch.inf).argmax())]
+
+    def energy(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = target.value_and_grad(torch.from_numpy(theta).to(best).unsqueeze(0))
+        if not bool(value.isfinite().all() & gradient.isfinite().all()):
+            return np.inf, np.zeros_like(theta)
+        return -float(value), -gradient[0].double().cpu().numpy()
+
+    lowest = minimize(energy, best.double().cpu().numpy(), jac=True, method="L-BFGS-B", options={"maxiter": 500})
+    centre = torch.from_numpy(lowest.x).to(best)
+    return precondition(target.value_and_grad, centre, target.problem.seed, dense=True)
 
 
 def _root(precision: Tensor) -> Tensor:
