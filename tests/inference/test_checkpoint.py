@@ -13,8 +13,9 @@ import torch
 from torch import nn
 
 from likely import Classifier, Regressor
+from likely.core.checkpoint import Saver
 from likely.core.errors import ModelFileError, SpecError
-from likely.inference import MAP, Checkpoint, Ensemble, MCDropout, Noise
+from likely.inference import MAP, SGHMC, SGLD, Checkpoint, Ensemble, MCDropout, Noise, PACBayes, Variational
 from likely.likelihoods import StudentT
 from likely.networks import MLP
 from likely.optim import LBFGS, SGD, Adam, Cosine, GradientDescent, RMSprop
@@ -353,3 +354,42 @@ def test_the_spec_takes_paths_and_no_negative_times():
     assert Checkpoint(Path("run.ckpt")).path == "run.ckpt"
     with pytest.raises(SpecError, match="seconds must be 0 or more"):
         Checkpoint("run.ckpt", seconds=-1)
+
+
+# --- other methods of the engine --------------------------------------------------------------------------------------
+OTHERS = {
+    "variational": Variational(steps=6, samples=2, draws=4, batch_size=8, by=MAP(epochs=2)),
+    "pac-bayes": PACBayes(steps=6, batch_size=8, checks=8, draws=3),
+    "sgld": SGLD(chains=2, draws=3, warmup=4, thin=1, batch_size=8, by=MAP(epochs=2)),
+    "sghmc": SGHMC(chains=2, draws=3, warmup=4, thin=1, batch_size=8, schedule="decreasing", by=MAP(epochs=2)),
+}
+
+
+@pytest.mark.parametrize("when", [1, 3, 5])
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_step_of_the_engine_resumes_to_the_same_bits(name, when, X, y, tmp_path, monkeypatch):
+    """The power goes during a step, after the file of the step before was written."""
+    inference = OTHERS[name]
+
+    def model_of(spec):
+        return Regressor(network=MLP((4,), "tanh"), prior=NormalPrior(2.0), inference=spec, random_state=0)
+
+    whole = model_of(inference).fit(X, y)
+    resumable = inference(checkpoint=Checkpoint(tmp_path / "run.ckpt", seconds=0))
+    write, written = Saver.write, []
+
+    def failing(saver, state):
+        write(saver, state)
+        written.append(saver.checkpoint is not None and not saver.checkpoint.path.endswith(".start"))
+        if sum(written) == when:
+            raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Saver, "write", failing)
+        with pytest.raises(Interrupted):
+            model_of(resumable).fit(X, y)
+    resumed = model_of(resumable).fit(X, y)
+    assert_same_bits(resumed, whole)
+    assert resumed.posterior_.info == whole.posterior_.info
+    with pytest.raises(ModelFileError, match="belongs to a fit with another random_state"):
+        model_of(resumable).set_params(random_state=1).fit(X, y)

@@ -14,7 +14,7 @@ from .errors import ModelFileError
 from .files import read_file, write_file
 from .spec import Spec, require
 
-__all__ = ["Checkpoint", "Saver"]
+__all__ = ["Checkpoint", "Saver", "beside"]
 
 
 class Checkpoint(Spec, axis="checkpoint"):
@@ -37,6 +37,18 @@ class Checkpoint(Spec, axis="checkpoint"):
         if isinstance(self.path, os.PathLike):
             object.__setattr__(self, "path", os.fspath(self.path))
         require(self.seconds >= 0, self, "seconds", "0 or more")
+
+
+def beside(checkpoint: Checkpoint | str | os.PathLike[str] | None, name: str) -> Checkpoint | None:
+    """The checkpoint of a part of a fit, in a file of its own: run.ckpt becomes run.ckpt.start.
+
+    >>> beside("run.ckpt", "start")
+    Checkpoint(path='run.ckpt.start')
+    """
+    if checkpoint is None:
+        return None
+    whole = checkpoint if isinstance(checkpoint, Checkpoint) else Checkpoint(os.fspath(checkpoint))
+    return whole.replace(path=f"{whole.path}.{name}")
 
 
 class Saver:

@@ -97,21 +97,22 @@ class _PredictorPasses:
         stacked: bool,
     ) -> None:
         own, slopes = ({k.removeprefix("network."): v for k, v in part.items()} for part in (parameters, gradients))
-        self.predictor, self.lead = predictor, 1 + stacked
+        self.flatten, self.positions, self.lead = predictor.flatten, predictor.positions, 1 + stacked
+        self.inputs, self.offset = predictor.inputs, predictor.offset
+        self.unit = None if predictor.unit is None or bool((predictor.unit == 1).all()) else predictor.unit
         self.network = DensePasses(layers, own, slopes, stacked)
         self.shared, self.to_shared = own.get("shared"), slopes.get("shared")
 
     def forward(self, x: Tensor) -> Tensor:
-        predictor = self.predictor
-        x = x.flatten(self.lead) if predictor.flatten else x
-        eta = self.network.forward(x if predictor.inputs is None else predictor.inputs.of(x))
-        if predictor.positions:
-            eta = eta.unflatten(-1, (*predictor.positions, eta.shape[-1] // math.prod(predictor.positions)))
+        x = x.flatten(self.lead) if self.flatten else x
+        eta = self.network.forward(x if self.inputs is None else self.inputs.of(x))
+        if self.positions:
+            eta = eta.unflatten(-1, (*self.positions, eta.shape[-1] // math.prod(self.positions)))
         self.size = eta.shape[-1]
-        if predictor.unit is not None:
-            eta = eta * predictor.unit
-        if predictor.offset is not None:
-            eta = eta + predictor.offset
+        if self.unit is not None:
+            eta = eta * self.unit
+        if self.offset is not None:
+            eta = eta + self.offset
         if self.shared is not None:
             members = self.shared.shape[: self.lead - 1]
             own = self.shared.shape[self.lead - 1 :]
@@ -122,11 +123,12 @@ class _PredictorPasses:
     def backward(self, gradient: Tensor) -> None:
         if self.to_shared is not None:
             self.to_shared.copy_(gradient[..., self.size :].sum_to_size(self.beside).view_as(self.to_shared))
-        gradient = gradient[..., : self.size]
-        if self.predictor.unit is not None:
-            gradient = gradient * self.predictor.unit
-        if self.predictor.positions:
-            gradient = gradient.flatten(gradient.ndim - 1 - len(self.predictor.positions))
+        if self.shared is not None:
+            gradient = gradient[..., : self.size]
+        if self.unit is not None:
+            gradient = gradient * self.unit
+        if self.positions:
+            gradient = gradient.flatten(gradient.ndim - 1 - len(self.positions))
         self.network.backward(gradient)
 
 

@@ -29,6 +29,7 @@ class SGLD(_StochasticGradient):
     `precondition` measures the posterior's widths around the start; ε is then in units of them, and None takes the ε
     whose draws have variances about 10 % too large at worst, by the curvature met at the start and during the warmup.
     Smaller steps are truer and need more of them.
+    A fit with a `checkpoint` that was killed resumes from it to the same bits.
     `posterior_.info` has the `step_size`, the `stiffness` λ and the `gradient_noise` c. All chains see the same
     batches; members are the draws of the first chain, then those of the second, and so on.
 

@@ -13,21 +13,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
+from ...core.checkpoint import Checkpoint
 from ...core.errors import TrainingError
-from ...core.progress import progress
 from ...core.random import spread
-from ...core.spec import as_spec, require
+from ...core.spec import as_spec, require, transient
 from ..coordinates import Coordinates, ValueAndGrad
 from ..log_posterior import LogPosterior
 from ..parameters import stacked
 from ..posterior import Posterior
 from ..precondition import SMALL, precondition, stiffness
 from ..problem import Inference, Problem
+from ..training.engine import Step, fingerprint, train
 from ..training.mini_batches import MiniBatches, lightened, started
 
 __all__ = ["Landscape"]
@@ -67,6 +68,7 @@ class _StochasticGradient(Inference):
     batch_size: int | None = 256
     precondition: bool = True
     by: Inference | None = None
+    checkpoint: Checkpoint | str | None = transient()
 
     def validate(self) -> None:
         """Numbers are positive; text becomes specs; every cycle has draws."""
@@ -99,57 +101,22 @@ class _StochasticGradient(Inference):
     def fit(self, problem: Problem) -> Posterior:
         """The draws of all chains, one chain after another."""
         problem = lightened(problem)
-        density = started(problem, self.by)
-        seeds = spread(problem.seed, 4)
-        gradient = MiniBatches(density, self.batch_size, seeds[0], independent=True)
-        ground = _Ground(self, density, gradient, seeds)
-        draws, sizes, step = self._run(gradient, ground, seeds[3])
-        theta = torch.stack(draws, 1).flatten(0, 1)  # (chains · draws, d)
-        weights = torch.tensor(sizes if self.schedule == "decreasing" else [1.0] * len(sizes)).to(theta)
+        about = fingerprint(problem, self, self.chains)
+        chains = train(lambda seeds: _Chains(self, problem, seeds[0]), problem, [problem.seed], self.checkpoint, about)
+        theta = torch.stack(chains.draws, 1).flatten(0, 1)  # (chains · draws, d)
+        sizes = chains.sizes if self.schedule == "decreasing" else [1.0] * len(chains.sizes)
+        weights = torch.tensor(sizes).to(theta)
         weights = (weights / weights.sum() / self.chains).repeat(self.chains)
+        landscape, density = chains.ground.landscape, chains.density
         info = {
             "chains": self.chains,
-            "step_size": step,
-            "stiffness": ground.landscape.stiffness,
-            "gradient_noise": float(ground.landscape.noise.max()),
-            "batches": gradient.count,
+            "step_size": chains.step,
+            "stiffness": landscape.stiffness,
+            "gradient_noise": float(landscape.noise.max()),
+            "batches": chains.gradient.count,
         }
         members = stacked(density.module, density.named(theta), len(theta))
         return Posterior(density.module, *members, weights, info)
-
-    def _run(self, gradient: MiniBatches, ground: _Ground, seed: int) -> tuple[list[Tensor], list[float], float]:
-        """The kept θ, each (chains, d), their step sizes, and the step size that the schedule multiplies."""
-        random = torch.Generator().manual_seed(seed)
-        coordinates, problem = ground.coordinates, gradient.density.problem
-        centre = coordinates.centre
-        shape = (self.chains, len(centre))
-
-        def normal() -> Tensor:
-            return torch.randn(shape, generator=random, dtype=centre.dtype).to(centre.device)
-
-        def chosen() -> float:
-            return self.usual_step(ground.landscape) if self.step_size is None else self.step_size
-
-        step = chosen()
-        phi = normal() if self.precondition else step**0.5 * normal()
-        momentum = normal()
-        total, kept = self.warmup + self.draws * self.thin, self._kept()
-        looks = {self.warmup * (look + 1) // (LOOKS + 2) for look in range(LOOKS)} if self.step_size is None else set()
-        draws, sizes = [], []
-        with progress(problem.title, total, show=problem.verbose) as report:
-            for t in range(total):
-                if t in looks and t > 0:
-                    ground.look(coordinates.point(phi[:WATCHED]))
-                    step = chosen()
-                size = step * self._factor(t)
-                value, slope = gradient(coordinates.point(phi))
-                phi, momentum = self.move(phi, momentum, ground.bounded(slope), size, ground.landscape, normal())
-                if t in kept:
-                    self._check(value, phi, t, step)
-                    draws.append(coordinates.point(phi))
-                    sizes.append(size)
-                report(t + 1, log_prob=float(value.mean()) if problem.verbose else 0.0, step=size)
-        return draws, sizes, step
 
     def _factor(self, t: int) -> float:
         """εₜ / ε."""
@@ -184,6 +151,69 @@ class _StochasticGradient(Inference):
                 f"{name} left the range of numbers by step {t + 1}, with step_size {step:g}. Try "
                 f"{name}(step_size={step / 10:.1g}), a prior on the weights, or standardised inputs."
             )
+
+
+class _Chains(Step):
+    """All chains as one tensor: φ and its momentum (chains, d), and the θ that are kept."""
+
+    def __init__(self, spec: _StochasticGradient, problem: Problem, seed: int) -> None:
+        seeds = spread(seed, 4)
+        self.spec, self.verbose = spec, problem.verbose
+        self.density = started(problem.with_(seed=seed), spec.by, spec.checkpoint)
+        self.gradient = MiniBatches(self.density, spec.batch_size, seeds[0], independent=True)
+        self.ground = _Ground(spec, self.density, self.gradient, seeds)
+        self.random = torch.Generator().manual_seed(seeds[3])
+        self.length, self.kept = spec.warmup + spec.draws * spec.thin, spec._kept()
+        moments = [spec.warmup * (look + 1) // (LOOKS + 2) for look in range(LOOKS)]
+        self.looks = {t for t in moments if t} if spec.step_size is None else set()
+        self.step = self._chosen()
+        self.phi = self._normal() if spec.precondition else self.step**0.5 * self._normal()
+        self.momentum = self._normal()
+        self.draws: list[Tensor] = []
+        self.sizes: list[float] = []
+        self.value = self.phi.new_zeros(spec.chains)
+
+    def advance(self, at: int) -> None:
+        ground = self.ground
+        if at in self.looks:
+            ground.look(ground.coordinates.point(self.phi[:WATCHED]))
+            self.step = self._chosen()
+        size = self.step * self.spec._factor(at)
+        self.value, slope = self.gradient(ground.coordinates.point(self.phi))
+        pull, xi = ground.bounded(slope), self._normal()
+        self.phi, self.momentum = self.spec.move(self.phi, self.momentum, pull, size, ground.landscape, xi)
+        if at in self.kept:
+            self.spec._check(self.value, self.phi, at, self.step)
+            self.draws.append(ground.coordinates.point(self.phi))
+            self.sizes.append(size)
+
+    def report(self, at: int) -> dict[str, float]:
+        log_prob = float(self.value.mean()) if self.verbose else 0.0
+        return {"log_prob": log_prob, "step": self.step * self.spec._factor(at - 1)}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in ("phi", "momentum", "step", "draws", "sizes")},
+            "stiffness": self.ground.landscape.stiffness,
+            "gradient": self.gradient.state(),
+            "random": self.random.get_state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for name in ("phi", "momentum", "step", "draws", "sizes"):
+            setattr(self, name, state[name])
+        self.ground.landscape = replace(self.ground.landscape, stiffness=state["stiffness"])
+        self.gradient.restore(state["gradient"])
+        self.random.set_state(state["random"])
+
+    def _chosen(self) -> float:
+        chosen = self.spec.step_size
+        return self.spec.usual_step(self.ground.landscape) if chosen is None else chosen
+
+    def _normal(self) -> Tensor:
+        centre = self.ground.coordinates.centre
+        shape = (self.spec.chains, len(centre))
+        return torch.randn(shape, generator=self.random, dtype=centre.dtype).to(centre.device)
 
 
 class _Ground:

@@ -14,20 +14,22 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from ...core.checkpoint import Checkpoint
 from ...core.errors import ApproximationWarning, TrainingError
-from ...core.progress import progress
 from ...core.random import spread
-from ...core.spec import as_spec, is_whole, require
+from ...core.spec import as_spec, is_whole, require, transient
 from ...data.rows import Ragged
 from ...optim import Adam, Optimizer
 from ..log_posterior import LogPosterior
 from ..parameters import stacked
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from ..training.engine import Step, fingerprint, optimizer_state, restore_optimizer, train
 from .bound import kl_inverse, pac_bayes_bound
 from .loss import BoundedLoss
 from .start import without_data
@@ -52,7 +54,7 @@ class PACBayes(Inference):
     its scale is theirs. `steps` of `optimizer` on batches use `samples` draws each; `checks` draws estimate R̂(q) in the
     end, and `draws` members make predictions: their average, which the bound does not speak of but rarely errs more.
     `posterior_.info` has "bound", "empirical", "kl", "delta" and "rows". Each row counts once in the bound, whatever
-    its weight; rows are taken to be independent.
+    its weight; rows are taken to be independent. A fit with a `checkpoint` that was killed resumes to the same bits.
 
     >>> import numpy as np
     >>> from likely import Classifier
@@ -72,6 +74,7 @@ class PACBayes(Inference):
     samples: int = 2
     checks: int = 2_000
     draws: int = 50
+    checkpoint: Checkpoint | str | None = transient()
 
     @classmethod
     def example(cls) -> PACBayes:
@@ -93,8 +96,15 @@ class PACBayes(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """q by gradient steps, then its bound, then members drawn from it."""
-        problem, reference = without_data(problem)
-        network = LogPosterior(problem)
+        about = fingerprint(problem, self, 1)
+        descent = train(
+            lambda seeds: _BoundDescent(self, problem.with_(seed=seeds[0])),
+            problem,
+            [problem.seed],
+            self.checkpoint,
+            about,
+        )
+        network, loss, gaussian = descent.network, descent.loss, descent.gaussian.settled()
         if any(getattr(layer, "track_running_stats", False) for layer in network.module.modules()):
             warnings.warn(
                 "The network has layers that keep statistics of the rows, so it is not chosen without them and the "
@@ -102,45 +112,12 @@ class PACBayes(Inference):
                 ApproximationWarning,
                 stacklevel=4,
             )
-        loss = BoundedLoss(problem.likelihood, reference)
-        seeds = spread(problem.seed, 3)
-        gaussian = self._train(problem, network, loss, seeds[0])
-        info = self._bound(problem, network, loss, gaussian, torch.Generator().manual_seed(seeds[1]))
+        seeds = spread(network.problem.seed, 3)
+        info = self._bound(network.problem, network, loss, gaussian, torch.Generator().manual_seed(seeds[1]))
         with torch.no_grad():
             theta = gaussian.draw(self.draws, torch.Generator().manual_seed(seeds[2]))
         members = {name: value.contiguous() for name, value in network.named(theta).items()}
         return Posterior(network.module, *stacked(network.module, members, self.draws), info=info)
-
-    def _train(self, problem: Problem, network: LogPosterior, loss: BoundedLoss, seed: int) -> _Gaussian:
-        data, random = problem.data, torch.Generator().manual_seed(seed)
-        gaussian = _Gaussian.at(network, self.prior_scale)
-        rows, weight = len(data), data.total_weight()
-        optimizer = self.optimizer.build(gaussian.parameters())
-        size = min(rows, self.batch_size or rows)
-        price = math.log(2 * math.sqrt(rows) / self.delta)
-        waiting: list[Tensor] = []
-        with progress(problem.title, self.steps, show=problem.verbose) as report:
-            for step in range(self.steps):
-                if not waiting:
-                    order = torch.randperm(rows, generator=random)
-                    waiting = [part for part in order.split(size) if len(part) == size]
-                batch = data.batch(waiting.pop().to(data.x.device))
-                theta = gaussian.draw(self.samples, random)
-                each = loss.smooth(network.output(theta, batch), batch.y)  # (samples, b, *positions)
-                each = each if batch.weight is None else each * batch.weight
-                empirical = each.sum() / self.samples * (rows / size / weight)
-                c = (gaussian.kl() + price) / (2 * rows)
-                bound = ((empirical + c).sqrt() + c.sqrt()).square()
-                optimizer.zero_grad(set_to_none=True)
-                bound.backward()
-                if not math.isfinite(bound.item()):
-                    raise TrainingError(
-                        f"The bound is {bound.item():g} at step {step + 1}. Try a smaller learning rate, such as "
-                        "optimizer=Adam(0.001), or standardised inputs."
-                    )
-                optimizer.step()
-                report(step + 1, bound=bound.item())
-        return gaussian.settled()
 
     @torch.no_grad()
     def _bound(
@@ -168,6 +145,63 @@ class PACBayes(Inference):
         kl, delta = float(gaussian.kl()), (1 - SHARE) * self.delta
         bound = pac_bayes_bound(empirical, kl + gaussian.price, count, delta)
         return {"bound": bound, "empirical": estimate, "kl": kl, "delta": self.delta, "rows": count}
+
+
+class _BoundDescent(Step):
+    """The descent of the bound over μ, log σ and log λ."""
+
+    def __init__(self, spec: PACBayes, problem: Problem) -> None:
+        problem, reference = without_data(problem)
+        self.spec, self.length, self.data = spec, spec.steps, problem.data
+        self.network, self.loss = LogPosterior(problem), BoundedLoss(problem.likelihood, reference)
+        self.gaussian = _Gaussian.at(self.network, spec.prior_scale)
+        self.optimizer = spec.optimizer.build(self.gaussian.parameters())
+        self.random = torch.Generator().manual_seed(spread(problem.seed, 3)[0])
+        self.rows, self.weight = len(self.data), self.data.total_weight()
+        self.size = min(self.rows, spec.batch_size or self.rows)
+        self.price = math.log(2 * math.sqrt(self.rows) / spec.delta)
+        self.waiting: list[Tensor] = []
+        self.bound = math.nan
+
+    def advance(self, at: int) -> None:
+        if not self.waiting:
+            order = torch.randperm(self.rows, generator=self.random)
+            self.waiting = [part for part in order.split(self.size) if len(part) == self.size]
+        batch = self.data.batch(self.waiting.pop().to(self.data.x.device))
+        theta = self.gaussian.draw(self.spec.samples, self.random)
+        losses = self.loss.smooth(self.network.output(theta, batch), batch.y)  # (samples, b, *positions)
+        losses = losses if batch.weight is None else losses * batch.weight
+        empirical = losses.sum() / self.spec.samples * (self.rows / self.size / self.weight)
+        c = (self.gaussian.kl() + self.price) / (2 * self.rows)
+        bound = ((empirical + c).sqrt() + c.sqrt()).square()
+        self.optimizer.zero_grad(set_to_none=True)
+        bound.backward()
+        self.bound = bound.item()
+        if not math.isfinite(self.bound):
+            raise TrainingError(
+                f"The bound is {self.bound:g} at step {at + 1}. Try a smaller learning rate, such as "
+                "optimizer=Adam(0.001), or standardised inputs."
+            )
+        self.optimizer.step()
+
+    def report(self, at: int) -> dict[str, float]:
+        return {"bound": self.bound}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "gaussian": [value.detach() for value in self.gaussian.parameters()],
+            "optimizer": optimizer_state(self.optimizer),
+            "random": self.random.get_state(),
+            "waiting": self.waiting,
+        }
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, Any]) -> None:
+        for own, kept in zip(self.gaussian.parameters(), state["gaussian"], strict=True):
+            own.copy_(kept)
+        restore_optimizer(self.optimizer, state["optimizer"])
+        self.random.set_state(state["random"])
+        self.waiting = state["waiting"]
 
 
 def _of_rows(each: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:

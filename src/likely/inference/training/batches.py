@@ -34,12 +34,10 @@ class Batches:
         self._generators = [torch.Generator().manual_seed(seed) for seed in seeds]
         self._orders: Tensor | None = None
         self._at = 0
+        self._alone = distributed.world() == 1
         self.fraction = 1.0
-
-    @property
-    def whole(self) -> bool:
-        """Whether a batch is all rows in one order, so that there is nothing to choose."""
-        return self.count == 1 and len(self._generators) == 1 and distributed.world() == 1 and not self.replacement
+        self.whole = self.count == 1 and len(seeds) == 1 and self._alone and not replacement
+        """Whether a batch is all rows, in whichever order, so that there is nothing to choose."""
 
     def next(self) -> Tensor | slice:
         """This process's part of the next batch."""
@@ -63,7 +61,7 @@ class Batches:
 
     def _own(self, rows: Tensor) -> Tensor:
         self.fraction = rows.shape[-1] / len(self.data)
-        return rows if distributed.world() == 1 else rows[..., distributed.share(rows.shape[-1])]
+        return rows if self._alone else rows[..., distributed.share(rows.shape[-1])]
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint."""

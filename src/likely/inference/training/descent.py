@@ -18,7 +18,7 @@ from ..posterior import Posterior
 from ..problem import Problem
 from .batches import Batches
 from .early_stopping import Best
-from .engine import Step
+from .engine import Step, optimizer_state, restore_optimizer
 from .perturb import augmented, noisy
 from .program import Program, Single, Stacked
 from .truncation import truncated
@@ -174,8 +174,7 @@ class Descent(Step):
         return {
             "flat": self.program.flat,
             "buffers": list(self.program.buffers.values()),
-            "optimizer": self.optimizer.state_dict()["state"],
-            "lr": [group["lr"] for group in self.optimizer.param_groups],
+            "optimizer": optimizer_state(self.optimizer),
             "batches": self.batches.state(),
             "epoch_loss": self.epoch_loss,
             "history": self.history,
@@ -187,10 +186,7 @@ class Descent(Step):
         self.program.flat.copy_(state["flat"])
         for own, kept in zip(self.program.buffers.values(), state["buffers"], strict=True):
             own.copy_(kept)
-        groups = self.optimizer.state_dict()["param_groups"]
-        for group, rate in zip(groups, state["lr"], strict=True):
-            group["lr"] = rate
-        self.optimizer.load_state_dict({"state": state["optimizer"], "param_groups": groups})
+        restore_optimizer(self.optimizer, state["optimizer"])
         self.batches.restore(state["batches"])
         self.best.restore(state["best"])
         self.epoch_loss, self.history = state["epoch_loss"], state["history"]

@@ -23,7 +23,7 @@ from ...core.random import drawing
 from ..fingerprint import data_fingerprint
 from ..problem import Problem
 
-__all__ = ["Step", "fingerprint", "train"]
+__all__ = ["Step", "fingerprint", "optimizer_state", "restore_optimizer", "train"]
 
 
 class Step(ABC):
@@ -94,8 +94,22 @@ def train(
                 if saver.due() and not step.finished:
                     write()
         step.finished = True
-        write() if saver.checkpoint is not None else None
+        if saver.checkpoint is not None:
+            write()
     return step
+
+
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Any]:
+    """What an optimiser remembers of its steps, and the rates it has now."""
+    return {"state": optimizer.state_dict()["state"], "lr": [group["lr"] for group in optimizer.param_groups]}
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, kept: dict[str, Any]) -> None:
+    """The inverse of `optimizer_state`."""
+    groups = optimizer.state_dict()["param_groups"]
+    for group, rate in zip(groups, kept["lr"], strict=True):
+        group["lr"] = rate
+    optimizer.load_state_dict({"state": kept["state"], "param_groups": groups})
 
 
 def fingerprint(problem: Problem, inference: Any, members: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...core.checkpoint import Checkpoint
+from ...core.checkpoint import Checkpoint, beside
 from ...core.spec import Spec, as_spec, require, transient
 from ...optim import Adam, Optimizer, Schedule
 from ..posterior import Posterior
@@ -135,7 +135,4 @@ class MAP(Inference):
 
     def _of_member(self, index: int) -> MAP:
         """The same training, with a checkpoint of its own: run.ckpt becomes run.ckpt.0, run.ckpt.1, …"""
-        if self.checkpoint is None:
-            return self
-        checkpoint = self.checkpoint if isinstance(self.checkpoint, Checkpoint) else Checkpoint(self.checkpoint)
-        return self.replace(checkpoint=checkpoint.replace(path=f"{checkpoint.path}.{index}"))
+        return self if self.checkpoint is None else self.replace(checkpoint=beside(self.checkpoint, str(index)))

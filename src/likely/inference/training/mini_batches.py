@@ -10,11 +10,13 @@ its share of the batch's rows, and the sums are the same in all of them.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from ...core import distributed
+from ...core.checkpoint import Checkpoint, beside
 from ...optim import Adam, Cosine
 from ..automatic import automatic
 from ..log_posterior import LogPosterior
@@ -53,6 +55,15 @@ class MiniBatches:
             self._waiting = self._drawn()
         return self.on(self._waiting.pop(), theta)
 
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {"random": self._random.get_state(), "waiting": self._waiting}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`."""
+        self._random.set_state(state["random"])
+        self._waiting = state["waiting"]
+
     def _drawn(self) -> list[Tensor]:
         if self.independent and self.count > MANY:  # then hardly a row comes twice
             return [torch.randint(self.rows, (math.ceil(self.rows / self.count),), generator=self._random)]
@@ -77,18 +88,20 @@ class MiniBatches:
         return value + prior.detach(), slope
 
 
-def started(problem: Problem, start: Inference | None) -> LogPosterior:
+def started(problem: Problem, start: Inference | None, checkpoint: Checkpoint | str | None = None) -> LogPosterior:
     """The density of a problem whose module has the parameters that another inference found.
 
     None is the closed form or Newton's method for linear models; for networks, training with enough steps to arrive.
+    Where the fit has a `checkpoint`, training has one of its own beside it.
     """
     chosen = start or automatic(problem)
     if start is None and isinstance(chosen, MAP):
         batches = math.ceil(len(problem.data) / (chosen.batch_size or len(problem.data)))
         epochs = max(chosen.epochs, math.ceil(STEPS / batches))
         chosen = chosen if chosen.optimizer.needs_closure else MAP(Adam(0.01), epochs=epochs, schedule=Cosine())
-    found = chosen.fit(problem)
-    parameters, buffers = found.member(0)
+    if checkpoint is not None and isinstance(chosen, MAP) and chosen.checkpoint is None:
+        chosen = chosen.replace(checkpoint=beside(checkpoint, "start"))
+    parameters, buffers = chosen.fit(problem).member(0)
 
     def build(seed: int) -> torch.nn.Module:
         module = problem.build(seed)

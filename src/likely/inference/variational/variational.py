@@ -15,12 +15,12 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from ...core.checkpoint import Checkpoint
 from ...core.errors import ModelFileError, SpecError, TrainingError
 from ...core.files import check_tensors
 from ...core.layout import laid_out
-from ...core.progress import progress
 from ...core.random import spread
-from ...core.spec import as_spec, require
+from ...core.spec import as_spec, require, transient
 from ...optim import Adam, Cosine, Optimizer
 from ..log_posterior import LogPosterior
 from ..parameters import FlatParameters, stacked
@@ -33,6 +33,7 @@ from ..precondition import (
     within,
 )
 from ..problem import Inference, Problem
+from ..training.engine import Step, fingerprint, optimizer_state, restore_optimizer, train
 from ..training.mini_batches import MiniBatches, lightened, started
 from .gaussian_family import (
     FullRank,
@@ -58,7 +59,8 @@ class Variational(Inference):
     Starts where the inference `by` ends (None: what `inference="auto"` would take) with the widths of the posterior
     there, then climbs the ELBO for `steps` steps of `optimizer`, whose rate falls to 0 along a cosine. Each step takes
     `samples` draws and a mini-batch of `batch_size` rows (None: all). Steps are in units of those first widths, so the
-    rate need not be tuned. Predictions average over `draws` members, drawn once with the seed of the fit.
+    rate need not be tuned. Predictions average over `draws` members, drawn once with the seed of the fit. A fit with a
+    `checkpoint` that was killed resumes from it to the same bits.
 
     `posterior_.info` has the `elbo` (on all rows), its standard error `elbo_error`, and `elbo_trace`, its way there.
     With a flat prior on some numbers the ELBO bounds the evidence of a density that is 1 along them.
@@ -82,6 +84,7 @@ class Variational(Inference):
     optimizer: Optimizer = Adam(0.05, eps=0.1)
     draws: int = 100
     by: Inference | None = None
+    checkpoint: Checkpoint | str | None = transient()
 
     @classmethod
     def example(cls) -> Variational:
@@ -107,25 +110,28 @@ class Variational(Inference):
     def fit(self, problem: Problem) -> Posterior:
         """q, with members drawn from it."""
         problem = lightened(problem)
-        density = started(problem, self.by)
+        about = fingerprint(problem, self, 1)
+        climb = train(lambda seeds: self._climb(problem, seeds[0]), problem, [problem.seed], self.checkpoint, about)
+        density = climb.density
+        return VariationalPosterior(
+            density.module,
+            *stacked(density.module, {}, 1),
+            info=climb.info() | {"draws": self.draws, "seed": spread(density.problem.seed, 5)[4]},
+            gaussian=climb.gaussian(),
+            trainable=list(density.parameters.shapes),
+        )
+
+    def _climb(self, problem: Problem, seed: int) -> _Climb:
+        density = started(problem.with_(seed=seed), self.by, self.checkpoint)
         if self.family == "full-rank" and density.size > LARGEST:
             raise SpecError(
                 f'Variational(family="full-rank") would need a matrix of {density.size:,} × {density.size:,}; it takes '
                 f'up to {LARGEST:,} parameters. Use family="low-rank" or "mean-field".'
             )
-        climb = _Climb(self, density, spread(problem.seed, 4))
-        climb.run()
-        gaussian = climb.gaussian()
-        return VariationalPosterior(
-            density.module,
-            *stacked(density.module, {}, 1),
-            info=climb.info() | {"draws": self.draws, "seed": spread(problem.seed, 5)[4]},
-            gaussian=gaussian,
-            trainable=list(density.parameters.shapes),
-        )
+        return _Climb(self, density, spread(seed, 4))
 
 
-class _Climb:
+class _Climb(Step):
     """One ascent of the ELBO, in coordinates φ in which the posterior is about as wide in every direction."""
 
     def __init__(self, spec: Variational, density: LogPosterior, seeds: list[int]) -> None:
@@ -148,6 +154,8 @@ class _Climb:
         self.family = self._family(centre)
         self.links = self._links()
         self.elbos: list[float] = []
+        self.length = spec.steps
+        self.optimizer = spec.optimizer.build(list(self.family.parameters()))
 
     def _curvature(self) -> Tensor | None:
         """−∇² log p at the centre, in coordinates φ, where that is cheap to have."""
@@ -190,33 +198,47 @@ class _Climb:
         plain, steady = ((push * noise).var(0).sum() for push in (path, path + noise @ links))
         return links if bool(steady < plain) else None
 
-    def run(self) -> None:
-        spec, problem, schedule = self.spec, self.density.problem, Cosine()
-        optimizer = spec.optimizer.build(list(self.family.parameters()))
-        with progress(problem.title, spec.steps, show=problem.verbose) as report:
-            for step in range(spec.steps):
-                for group in optimizer.param_groups:
-                    group["lr"] = spec.optimizer.lr * schedule.factor(step, spec.steps)
-                self.elbos.append(self.step(optimizer))
-                if not math.isfinite(self.elbos[-1]):
-                    raise TrainingError(
-                        f"The ELBO is {self.elbos[-1]:g} at step {step + 1}: some draws of θ leave the range of "
-                        "numbers. Try a prior on the weights, a smaller optimizer rate, or standardised inputs."
-                    )
-                report(step + 1, elbo=sum(self.elbos[-20:]) / len(self.elbos[-20:]))
-
-    def step(self, optimizer: torch.optim.Optimizer) -> float:
-        """One step up; gives the estimate of the ELBO from its draws."""
+    def advance(self, at: int) -> None:
+        """One step up."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.spec.optimizer.lr * Cosine().factor(at, self.length)
         half = self._noise(self.spec.samples // 2, self.family.columns)
         noise = torch.cat([half, -half])
         path, elbo = self._path(noise)
         phi = self.family.draw(noise)
         if self.links is not None:
             path = path + (phi - self.family.shift).detach() @ self.links
-        optimizer.zero_grad(set_to_none=True)
+        self.optimizer.zero_grad(set_to_none=True)
         (-(path * phi).sum() / len(phi)).backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        return elbo
+        self.optimizer.step()
+        self.elbos.append(elbo)
+        if not math.isfinite(elbo):
+            raise TrainingError(
+                f"The ELBO is {elbo:g} at step {at + 1}: some draws of θ leave the range of numbers. Try a prior on "
+                "the weights, a smaller optimizer rate, or standardised inputs."
+            )
+
+    def report(self, at: int) -> dict[str, float]:
+        """The mean of the last estimates."""
+        return {"elbo": sum(self.elbos[-20:]) / len(self.elbos[-20:])}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "family": [value.detach() for value in self.family.parameters()],
+            "optimizer": optimizer_state(self.optimizer),
+            "gradient": self.gradient.state(),
+            "random": self.random.get_state(),
+            "elbos": self.elbos,
+        }
+
+    @torch.no_grad()
+    def restore(self, state: dict[str, Any]) -> None:
+        for own, kept in zip(self.family.parameters(), state["family"], strict=True):
+            own.copy_(kept)
+        restore_optimizer(self.optimizer, state["optimizer"])
+        self.gradient.restore(state["gradient"])
+        self.random.set_state(state["random"])
+        self.elbos = state["elbos"]
 
     @torch.no_grad()
     def _path(self, noise: Tensor) -> tuple[Tensor, float]:
