@@ -343,7 +343,7 @@ def test_level(level):
 
 @pytest.mark.parametrize("n", [0, -1, 1.5, "many", None], ids=str)
 def test_number_of_draws(n):
-    with pytest.raises(DataError, match=f"n={n!r} must be a whole number of draws, 1 or more"):
+    with pytest.raises(DataError, match=f"n={n!r}: how many to draw must be an integer above 0"):
         Regressor().fit(X, Y).sample(X, n)
 
 

@@ -67,7 +67,7 @@ def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, random
                 f"{source} is a model of {fitted.target!r} given other columns; give the TABLE that has them."
             )
         given = read_table(table)
-        draws = fitted.model_.sample(fitted.table_.transform(given), rows, random_state=random_state)
+        draws = fitted.sample(given, rows, random_state=random_state)
         columns = {"row": list(range(given.height)) * rows, fitted.target: draws.reshape(-1)}
         return pl.DataFrame(columns)
     raise DataError(f"{source} holds a {type(fitted).__name__}, which takes arrays; fit it with `likely fit`.")

@@ -45,6 +45,7 @@ __all__ = [
     "check_values",
     "match",
     "maybe",
+    "one_of",
 ]
 
 SLACK = 1e-6
@@ -129,7 +130,18 @@ COUNTS = Value("a list of integers from 0", lambda value: isinstance(value, list
 NUMBERS = Value("a list of numbers", lambda value: isinstance(value, list) and all(map(_is_number, value)))
 TEXTS = Value("a list of words", lambda value: isinstance(value, list) and all(isinstance(word, str) for word in value))
 LIST = Value("a list", lambda value: isinstance(value, list))
-FORM = Value('"array", "pandas" or "polars"', lambda value: value in ("array", "pandas", "polars"))
+
+
+def one_of(*words: str) -> Value:
+    """One of these words.
+
+    >>> one_of("array", "sparse").holds("dense")
+    False
+    """
+    return Value(f"one of {', '.join(words)}", lambda value: isinstance(value, str) and value in words)
+
+
+FORM = one_of("array", "pandas", "polars")
 TABLE = Value("a table by name", lambda value: isinstance(value, dict))
 
 Arrays = Mapping[str, Array]

@@ -15,10 +15,10 @@ import numpy as np
 import torch
 
 from ..core.declared import AMOUNT, COUNT, SYMMETRIC, Array, Arrays, Values
+from ..core.draws import Refused
 from ..core.errors import DataError, LikelyWarning, SpecError
 from ..core.learned import Learned
-from ..core.random import seed_of
-from ..core.validation import as_rows
+from ..core.validation import as_rows, as_weights
 
 __all__ = ["Hopfield"]
 
@@ -54,14 +54,20 @@ class Hopfield(Learned):
         self.rule = rule
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Store the rows of X."""
+    log_prob = Refused("its energy is not normalised: Σ exp(−E) over 2ⁿ states is not known; use `energy`.")
+    sample = Refused("it recalls patterns instead of drawing them; use `recall`.")
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Store the rows of X; a pattern of weight w is stored as if it stood there w times, of weight 0 not at all."""
         self._forget()
         self._check_arguments()
         patterns = self._states(X, reset=True)
+        given = as_weights(sample_weight, patterns)
+        times = np.ones(len(patterns)) if given is None else given.numpy()
+        patterns, times = patterns[times > 0], times[times > 0]
         count, units = patterns.shape
         if self.rule == "hebb":
-            weights = patterns.T @ patterns / units
+            weights = (patterns.T * times) @ patterns / units
         else:
             weights = np.linalg.pinv(patterns) @ patterns
             weights = (weights + weights.T) / 2  # a projection, but for rounding
@@ -86,7 +92,7 @@ class Hopfield(Learned):
         units = np.ascontiguousarray(self._states(X).T)  # (n, m): the same unit of all rows lies together
         if order == "synchronous":
             return self._together(units, steps).T.astype(np.int64)
-        random = np.random.default_rng(seed_of(self.random_state if random_state is None else random_state))
+        random = np.random.default_rng(self._seed(random_state))
         return self._one_by_one(units, steps, random).T.astype(np.int64)
 
     def predict(self, X: Any) -> np.ndarray:

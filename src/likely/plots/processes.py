@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.random import isolated, seed_of
 from ..evaluate.protocol import as_array
 from .style import (
     ACCENT,
@@ -74,7 +75,9 @@ def process(
         names = {percent(level): (float(upper[-1]), MUTED), "mean": (float(middle[-1]), MAIN)}
         finding = f"{label} given {x_label}: mean and {percent(level)} band"
         if paths and model.noise_ is not None:
-            for number, path in enumerate(model.sample(grid, n=paths, random_state=random_state)):
+            with isolated(seed_of(random_state)):
+                functions = model.posterior(grid).sample((paths,)).numpy()
+            for number, path in enumerate(functions):
                 ax.plot(grid[:, 0], path, color=ACCENT, alpha=0.7, linewidth=0.9, label=f"path {number + 1}")
             finding += f", with {paths} sampled function{'s' if paths > 1 else ''}"
     ax.plot(grid[:, 0], middle, color=MAIN, linewidth=1.8, label="mean")

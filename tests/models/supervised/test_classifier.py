@@ -142,7 +142,8 @@ def test_logits_of_ten_thousand_are_answered_exactly(classes, inference):
 def test_two_classes_are_logistic_and_more_are_softmax():
     X, y = draw(3)
     assert isinstance(Classifier().fit(X, y).predict_dist(X), torch.distributions.Categorical)
-    assert isinstance(Classifier().fit(X, y > 0).predict_dist(X), torch.distributions.Bernoulli)
+    assert isinstance(Classifier().fit(X, y > 0).predict_dist(X), torch.distributions.Categorical)
+    assert isinstance(Classifier(Bernoulli()).fit(X, y > 0).predict_dist(X), torch.distributions.Bernoulli)
 
 
 @pytest.mark.parametrize("missing", [-1, np.nan, None])

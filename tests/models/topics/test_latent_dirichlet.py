@@ -206,7 +206,7 @@ def test_perplexity_of_uniform_topics_is_the_number_of_words():
     model = fitted(CollapsedGibbs(5, 2))
     model.components_ = np.ones_like(model.components_)
     np.testing.assert_allclose(model.perplexity(X), 60, rtol=1e-12)
-    assert model.score(X) == pytest.approx(-np.log(60))
+    assert model.score(X) == pytest.approx(model.log_prob(X).mean())
 
 
 def test_perplexity_is_that_of_the_predictive_distribution_and_depends_on_the_seed_only():
@@ -261,18 +261,23 @@ def test_a_document_without_words_has_the_mean_of_the_prior():
 
 def test_sampled_documents_have_the_lengths_and_topics_of_the_model():
     model = fitted()
-    drawn = model.sample(2000, 50, random_state=3)
+    drawn = model.sample(2000, random_state=3, length=50)
     assert drawn.shape == (2000, 60)
     np.testing.assert_array_equal(np.asarray(drawn.sum(1)).ravel(), 50)
     expected = model.document_prior_ / model.document_prior_.sum() @ model.topic_word_
     share = np.asarray(drawn.sum(0)).ravel() / 100_000
     # a document's words share its θ: at most 50 times the variance of independent words; six standard deviations
     assert np.all(np.abs(share - expected) < 6 * np.sqrt(50 * expected / 100_000))
-    np.testing.assert_array_equal(np.asarray(model.sample(3, [1, 0, 7]).sum(1)).ravel(), [1, 0, 7])
-    assert (model.sample(5) != model.sample(5)).nnz == 0
+    np.testing.assert_array_equal(np.asarray(model.sample(3, length=[1, 0, 7]).sum(1)).ravel(), [1, 0, 7])
+    np.testing.assert_array_equal(model.sample(5), model.sample(5))
+    as_sparse, as_tokens = (fitted().fit(form) for form in (sparse.csr_array(planted()[0]), [[0, 1], [2, 59], [1, 0]]))
+    assert sparse.issparse(as_sparse.sample(2))
+    assert [len(tokens) for tokens in as_tokens.sample(2, length=[3, 4])] == [3, 4]
+    _, theta = model.sample(4, return_hidden=True)
+    np.testing.assert_allclose(theta.sum(1), 1)
     for length in (-1, 0.5, [1, 2]):
-        with pytest.raises(DataError, match="must be a whole number from 0, or one for each of 3 documents"):
-            model.sample(3, length)
+        with pytest.raises(DataError, match="must be an integer from 0, or one for each of 3 documents"):
+            model.sample(3, length=length)
 
 
 # --- as an estimator ------------------------------------------------------------------------------------------------

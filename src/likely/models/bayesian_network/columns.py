@@ -11,10 +11,14 @@ import numpy as np
 import polars as pl
 from torch import Tensor
 
+from ...core.declared import one_of
+from ...core.draws import form_of
 from ...core.errors import DataError
 from .dag import closest
 
-__all__ = ["encode", "find_states", "read_columns"]
+__all__ = ["FORMS", "as_table", "encode", "find_states", "form_of_columns", "read_columns"]
+
+FORMS = one_of("columns", "records", "array", "pandas", "polars")
 
 SHORT = 1000
 """Columns up to this length are looked up one value at a time: a query of polars costs as much as this many."""
@@ -49,6 +53,38 @@ def read_columns(X: Any, names: Sequence[str]) -> dict[str, pl.Series]:
     if not next(iter(lengths.values())):
         raise DataError("X has no rows.")
     return found
+
+
+def form_of_columns(X: Any) -> str:
+    """The kind of table that X is: one of `FORMS`.
+
+    >>> form_of_columns({"rain": ["yes"]}), form_of_columns([{"rain": "yes"}])
+    ('columns', 'records')
+    """
+    if isinstance(X, Mapping):
+        return "columns"
+    records = isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], Mapping)
+    return "records" if records else form_of(X)
+
+
+def as_table(columns: Mapping[str, np.ndarray], form: str) -> Any:
+    """Columns as the kind of table that `form_of_columns` told.
+
+    >>> as_table({"rain": np.array(["yes"])}, "records")
+    [{'rain': 'yes'}]
+    """
+    if form == "columns":
+        return dict(columns)
+    if form == "records":
+        rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+    if form == "array":
+        return np.stack(list(columns.values()), 1)
+    if form == "polars":
+        return pl.DataFrame(dict(columns))
+    import pandas as pd
+
+    return pd.DataFrame(dict(columns))
 
 
 def find_states(series: pl.Series) -> list[Any]:

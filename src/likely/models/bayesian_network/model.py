@@ -16,20 +16,22 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import torch
+from torch.distributions import Categorical
 
 from ...core.declared import FIT, HISTORY, LIST, NOT_NEGATIVE, TABLE, TEXTS, Array, Arrays, Values
+from ...core.draws import count_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
 from ...core.validation import as_weights
 from ...inference import EM, Inference
 from ...inference.latent.density import fit_latent
-from .bayes_ball import d_separated
 from .bif import read_bif, write_bif
-from .columns import find_states, read_columns
+from .columns import FORMS, as_table, find_states, form_of_columns, read_columns
 from .dag import Dag
 from .em import NetworkEM, log_power
 from .exact import ExactInference
+from .graph_questions import GraphQuestions
 from .labels import Evidence, Labels, Soft, check_states
 from .tables import Tables
 
@@ -50,7 +52,7 @@ class Explanation(NamedTuple):
     probability: float
 
 
-class BayesianNetwork(Learned):
+class BayesianNetwork(GraphQuestions, Learned):
     """Discrete variables, each with a table of its probabilities given its parents.
 
     `edges` are pairs (parent, child); a name alone stands for a variable that may have no edge. `smoothing` is the
@@ -71,7 +73,15 @@ class BayesianNetwork(Learned):
     """
 
     _arrays: ClassVar[Arrays] = {"probabilities_": Array("*", NOT_NEGATIVE), "history_": HISTORY}
-    _values: ClassVar[Values] = {"names_": TEXTS, "edges_": LIST, "states_": TABLE, **FIT}
+    _values: ClassVar[Values] = {
+        "names_": TEXTS,
+        "edges_": LIST,
+        "states_": TABLE,
+        **FIT,
+        "form_": FORMS,
+        "hidden_": TEXTS,
+    }
+    log_prob_kind_: ClassVar[str] = "exact"
 
     def __init__(
         self,
@@ -141,6 +151,7 @@ class BayesianNetwork(Learned):
             if not states.get(name):
                 where = "no value in its column of X" if name in columns else "no column in X"
                 raise DataError(f"{name!r} has {where}; a variable that is never seen needs states={{{name!r}: […]}}.")
+        form, hidden = form_of_columns(X), [name for name in dag.names if name not in columns]
         codes = Labels(dag, states).encode(columns)
         weights = as_weights(sample_weight, torch.from_numpy(codes))
         tables = Tables(dag, [len(states[name]) for name in dag.names])
@@ -159,37 +170,7 @@ class BayesianNetwork(Learned):
         tables.warn_of_unseen(counts + prior, [states[name] for name in dag.names])
         self.history_, self.n_iter_, self.converged_ = trace, steps, converged
         self.log_likelihood_ = float(trace[-1]) - log_power(vector, prior)
-        return self._learn(dag, states, vector)
-
-    # --- the graph alone ----------------------------------------------------------------------------------------
-    def d_separated(
-        self, a: str | Collection[str], b: str | Collection[str], given: str | Collection[str] = ()
-    ) -> bool:
-        """Whether the graph alone makes a and b independent given others (names or lists of names), by Bayes ball.
-
-        >>> collider = BayesianNetwork([("rain", "wet"), ("sprinkler", "wet")])
-        >>> collider.d_separated("rain", "sprinkler"), collider.d_separated("rain", "sprinkler", given="wet")
-        (True, False)
-        """
-        dag = Dag.from_edges(self.edges)
-        first, second, known = (_positions(dag, names) for names in (a, b, given))
-        for one, other, words in (
-            (first, second, "a and b"),
-            (first, known, "a and given"),
-            (second, known, "b and given"),
-        ):
-            if one & other:
-                raise DataError(f"{words} share {dag.names[min(one & other)]!r}; each variable belongs to one of them.")
-        return d_separated(dag, first, second, known)
-
-    def markov_blanket(self, name: str) -> list[str]:
-        """Parents, children and the children's other parents: given these, all others tell nothing more."""
-        dag = Dag.from_edges(self.edges)
-        return [dag.names[variable] for variable in dag.markov_blanket(dag.position(name))]
-
-    def factorisation(self) -> str:
-        """The joint distribution as the product that the graph stands for."""
-        return Dag.from_edges(self.edges).factorisation()
+        return self._learn(dag, states, vector, form, hidden)
 
     # --- questions about one piece of evidence ------------------------------------------------------------------
     def marginals(self, evidence: Evidence | None = None, soft: Soft | None = None) -> dict[str, dict[Any, float]]:
@@ -250,25 +231,36 @@ class BayesianNetwork(Learned):
         return float(self._inference.log_prob(self._labels.evidence(evidence), weights)[0] + scale)
 
     def sample(
-        self, n: int = 1, evidence: Evidence | None = None, soft: Soft | None = None, random_state: Any = None
-    ) -> dict[str, np.ndarray]:
-        """n independent rows as columns {name: states}: ancestral, or given evidence exactly from p(x | evidence).
+        self,
+        n: int = 1,
+        condition: Evidence | None = None,
+        random_state: Any = None,
+        *,
+        soft: Soft | None = None,
+        return_hidden: bool = False,
+    ) -> Any:
+        """n independent rows in the form of those fitted: ancestral, or exactly from p(x | condition).
+
+        That is a frame, columns {name: states} (also of a network of given tables), a list of dicts or an array.
+        Variables that the data never showed are left out, unless `return_hidden`.
 
         >>> model = BayesianNetwork.from_tables(["coin"], {"coin": [0.5, 0.5]}, states={"coin": ["head", "tail"]})
         >>> model.sample(3, random_state=0)
         {'coin': array(['head', 'head', 'tail'], dtype='<U4')}
         """
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise DataError(f"n={n!r} must be a positive whole number of rows.")
-        labels, random = self._labels, np.random.default_rng(seed_of(random_state))
-        if not evidence and not soft:
-            codes = self._tables.ancestral(self.probabilities_, int(n), random)
+        count, labels = count_of(n), self._labels
+        random = np.random.default_rng(self._seed(random_state))
+        if not condition and not soft:
+            codes = self._tables.ancestral(self.probabilities_, count, random)
         else:
             weights, _ = labels.soft(soft)
-            log_z, codes = self._inference.sample(labels.evidence(evidence), int(n), random, weights)
-            self._check_possible(log_z, evidence, soft)
-        named = zip(labels.dag.names, labels.states, codes.T, strict=True)
-        return {name: np.array(states)[column] for name, states, column in named}
+            log_z, codes = self._inference.sample(labels.evidence(condition), count, random, weights)
+            self._check_possible(log_z, condition, soft)
+        return as_table(self._columns(codes, [] if return_hidden else self.hidden_), self.form_)
+
+    def _columns(self, codes: np.ndarray, without: Collection[str] = ()) -> dict[str, np.ndarray]:
+        named = zip(self._labels.dag.names, self._labels.states, codes.T, strict=True)
+        return {name: np.array(states)[column] for name, states, column in named if name not in without}
 
     # --- questions about rows of data ---------------------------------------------------------------------------
     def log_prob(self, X: Any) -> np.ndarray:
@@ -281,13 +273,36 @@ class BayesianNetwork(Learned):
             found[~complete] = self._inference.log_prob(codes[~complete])
         return found
 
-    def score(self, X: Any, y: None = None) -> float:
-        """The mean log p of the rows."""
-        return float(self.log_prob(X).mean())
+    def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
+        """The mean of log p, in nats per row."""
+        log_prob = self.log_prob(X)
+        weight = as_weights(sample_weight, log_prob)
+        return float(np.average(log_prob, weights=None if weight is None else weight.numpy()))
 
-    def posterior(self, X: Any) -> dict[str, np.ndarray]:
-        """p(variable | what is known in the row) for all rows at once: {name: (rows, states)}."""
-        return self._posterior(self._labels.rows(X))
+    def posterior(self, X: Any) -> dict[str, Categorical]:
+        """p(variable | what is known in the row) of each variable, a torch `Categorical` of batch (rows,)."""
+        found = self._posterior(self._labels.rows(X))
+        return {name: Categorical(torch.from_numpy(p), validate_args=False) for name, p in found.items()}
+
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
+        """X, in its form, with each missing value at its most probable state given the known ones of its row.
+
+        With `draws`, a list of so many tables whose missing values are drawn together from p(missing | known).
+        """
+        codes = self._labels.rows(X)
+        if draws is None:
+            best = self._posterior(codes)
+            guess = np.stack([best[name].argmax(1) for name in self.names_], 1)
+            return as_table(self._columns(np.where(codes < 0, guess, codes), self.hidden_), form_of_columns(X))
+        random, count = np.random.default_rng(self._seed(random_state)), count_of(draws, "draws")
+        filled = np.repeat(codes[None], count, 0)
+        for row in np.flatnonzero((codes < 0).any(1)):
+            log_z, drawn = self._inference.sample(codes[row : row + 1], count, random)
+            if log_z == -np.inf:
+                known = self._labels.decode(codes[row].tolist())
+                raise DataError(f"Row {row} of X has probability zero: {_listed(known)}.{REMEDY}")
+            filled[:, row] = drawn
+        return [as_table(self._columns(own, self.hidden_), form_of_columns(X)) for own in filled]
 
     def predict_proba(self, X: Any, target: str) -> np.ndarray:
         """p(target | the other columns) of each row (rows, states), in the order of `states_[target]`."""
@@ -311,7 +326,15 @@ class BayesianNetwork(Learned):
         return dict(zip(self.names_, self._tables.split(vector), strict=True))
 
     # --- within -------------------------------------------------------------------------------------------------
-    def _learn(self, dag: Dag, states: Mapping[str, Sequence[Any]], vector: np.ndarray) -> Self:
+    def _learn(
+        self,
+        dag: Dag,
+        states: Mapping[str, Sequence[Any]],
+        vector: np.ndarray,
+        form: str = "columns",
+        hidden: Sequence[str] = (),
+    ) -> Self:
+        self.form_, self.hidden_ = form, list(hidden)
         self.names_ = list(dag.names)
         pairs = [
             [dag.names[parent], name] for name, each in zip(dag.names, dag.parents, strict=True) for parent in each
@@ -373,10 +396,6 @@ class BayesianNetwork(Learned):
                 raise SpecError(f"BayesianNetwork({argument}={value!r}): {argument} must be a number from 0.")
         if self.smoothing and self.equivalent_sample_size:
             raise SpecError("BayesianNetwork: give smoothing or equivalent_sample_size, not both.")
-
-
-def _positions(dag: Dag, names: str | Collection[str]) -> set[int]:
-    return {dag.position(name) for name in ([names] if isinstance(names, str) else names)}
 
 
 def _listed(evidence: Evidence, more: Sequence[str] = ()) -> str:

@@ -21,6 +21,7 @@ from torch.distributions import Distribution, MultivariateNormal
 from torch.distributions import Normal as TorchNormal
 
 from ...core.declared import AMOUNT, COUNT, FLAG, NOT_NEGATIVE, NUMBER, Array, Arrays, Values, maybe
+from ...core.draws import count_of
 from ...core.errors import ConvergenceWarning, DataError, LikelyError, SpecError
 from ...core.progress import progress
 from ...core.random import isolated, seed_of, spread
@@ -95,6 +96,7 @@ class GaussianProcess(Labelled):
     array(['a', 'b'], dtype='<U1')
     """
 
+    log_prob_kind_: ClassVar[str] = "exact"
     _arrays: ClassVar[Arrays] = {
         "X_train_": Array("N D …"),
         "y_train_": Array("N | N T"),
@@ -278,22 +280,17 @@ class GaussianProcess(Labelled):
         mean, root = self._joint(X)
         return MultivariateNormal(mean.reshape(-1), scale_tril=root, validate_args=False)
 
-    def sample(self, X: Any, n: int = 1, of: Literal["f", "y"] = "f", random_state: Any = None) -> np.ndarray:
-        """n paths of the function f, or of targets y = likelihood(f), at the rows together: (n, rows).
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw n times targets y at all rows together, (n, rows): y ~ likelihood(f), with f drawn as one function.
 
-        With k latent functions, paths of f are (n, rows, k).
+        Draws of the function f itself are `posterior(X).sample()`.
         """
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise DataError(f"n={n!r} must be a whole number of draws, 1 or more.")
-        if of not in ("f", "y"):
-            raise DataError(f'of={of!r} must be "f" (the function) or "y" (targets).')
+        count = count_of(n)
         mean, root = self._joint(X)
-        first, second = spread(seed_of(self.random_state if random_state is None else random_state), 2)
+        first, second = spread(self._seed(random_state), 2)
         generator = torch.Generator().manual_seed(first)
-        noise = torch.randn(int(n), mean.numel(), generator=generator, dtype=torch.float64)
-        paths = mean + (noise @ root.mT).reshape(int(n), *mean.shape)
-        if of == "f":
-            return (paths[..., 0] if paths.shape[-1] == 1 else paths).numpy()
+        noise = torch.randn(count, mean.numel(), generator=generator, dtype=torch.float64)
+        paths = mean + (noise @ root.mT).reshape(count, *mean.shape)
         shared = torch.from_numpy(self.shared_)
         with isolated(second):
             eta = torch.cat([paths, shared.expand(*paths.shape[:2], -1)], -1)

@@ -17,6 +17,7 @@ from sklearn.base import RegressorMixin
 from torch import Tensor
 
 from ...core.declared import AMOUNT, NOT_NEGATIVE, Array, Arrays, Values, maybe
+from ...core.draws import Refused
 from ...core.errors import DataError
 from ...core.spec import require
 from ...core.validation import as_weights
@@ -43,6 +44,9 @@ class KernelRidge(RegressorMixin, KernelMachine):
     >>> KernelRidge(RBF(), alpha=0.1).fit(X, y).loo_predict_.round(1)
     array([0.8, 2.9, 1.8])
     """
+
+    log_prob = Refused("it is a function without noise; GaussianProcess has the same mean, and a density.")
+    sample = Refused("it is a function without noise; GaussianProcess has the same mean, and a density.")
 
     _arrays: ClassVar[Arrays] = {
         "dual_coef_": Array("N | N T"),

@@ -21,8 +21,9 @@ from sklearn.utils.metaestimators import available_if
 from torch import distributions
 
 from ...core.declared import NOT_NEGATIVE, NUMBER, NUMBERS, UNCHECKED, Array, Arrays, Value, Values, maybe
+from ...core.draws import count_of
 from ...core.errors import ConvergenceWarning, DataError, ModelFileError, TrainingError
-from ...core.random import seed_of, spread
+from ...core.random import isolated, seed_of, spread
 from ...core.spec import require
 from ...core.validation import as_weights
 from ...kernels import RBF
@@ -86,6 +87,7 @@ class SupportVector(KernelMachine, Labelled):
     array([1.1])
     """
 
+    log_prob_kind_: ClassVar[str] = "exact"
     _arrays: ClassVar[Arrays] = {
         "dual_coef_": Array("P N", empty=True),
         "intercept_": Array("P"),
@@ -249,6 +251,21 @@ class SupportVector(KernelMachine, Labelled):
     def predict_dist(self, X: Any) -> distributions.Categorical:
         """p(y | x) of each row: a distribution of the position of y in `classes_`."""
         return distributions.Categorical(torch.from_numpy(self.predict_proba(X)), validate_args=False)
+
+    @available_if(_of_probabilities)
+    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+        """log p(y | x) of each row by the calibrated probabilities; 0 for a missing label."""
+        distribution = self.predict_dist(X)
+        labels, missing = self._labels(y, len(distribution.probs))
+        places = torch.from_numpy(np.nan_to_num(encode_labels(labels, missing, self.classes_)))
+        return np.where(missing, 0.0, distribution.log_prob(places).numpy())
+
+    @available_if(_of_probabilities)
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw n labels for each row by the calibrated probabilities: an array (n, rows)."""
+        count, distribution = count_of(n), self.predict_dist(X)
+        with isolated(self._seed(random_state)):
+            return self.classes_[distribution.sample(torch.Size([count])).numpy()]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy, or with `epsilon` R², over the rows whose target is not missing."""

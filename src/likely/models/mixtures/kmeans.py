@@ -23,6 +23,7 @@ from torch import Tensor
 
 from ...core import distributed
 from ...core.declared import AMOUNT, COUNT, COUNTS, Array, Arrays, Values
+from ...core.draws import Refused
 from ...core.errors import DataError, LikelyWarning
 from ...core.learned import Learned
 from ...core.random import seed_of
@@ -44,6 +45,9 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
     >>> model.predict([[-3.0], [2.0]]) == model.labels_[:2]
     array([ True,  True])
     """
+
+    log_prob = Refused("centres alone are not a density; use GaussianMixture(covariance='spherical').")
+    sample = Refused("centres alone are not a density; use GaussianMixture(covariance='spherical').")
 
     _arrays: ClassVar[Arrays] = {
         "cluster_centers_": Array("K D", dtype=("float64", "float32")),

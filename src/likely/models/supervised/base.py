@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from torch.func import functional_call
 
 from ...core import distributed
 from ...core.declared import COUNTS
+from ...core.draws import count_of
 from ...core.errors import DataError, ModelFileError, SpecError, TrainingError
 from ...core.estimator import Estimator
 from ...core.learned import restore_columns
@@ -72,6 +73,7 @@ class Supervised(Estimator):
     standardise: bool
     likelihood_: Likelihood
     posterior_: Posterior
+    log_prob_kind_: ClassVar[str] = "exact"
 
     # --- what differs -------------------------------------------------------------------------------------------
     def _likelihood(self) -> Likelihood:
@@ -222,12 +224,10 @@ class Supervised(Estimator):
 
         Where sequences or graphs have a target at each position: a list with an array (n, positions) for each.
         """
-        if not isinstance(n, int | np.integer) or n < 1:
-            raise DataError(f"n={n!r} must be a whole number of draws, 1 or more.")
-        x = self._rows(X)
+        count, x = count_of(n), self._rows(X)
         distribution = self._predictive(x)
-        with isolated(seed_of(self.random_state if random_state is None else random_state)):
-            return self._parted(self._decode(distribution.sample((int(n),))), x, axis=1)
+        with isolated(self._seed(random_state)):
+            return self._parted(self._decode(distribution.sample(torch.Size([count]))), x, axis=1)
 
     def _in_blocks(self, x: Inputs, answer: Callable[[Inputs, slice], np.ndarray]) -> np.ndarray:
         """`answer(rows, entries)` of blocks of rows, one after the other, with the entries of y that they have.
@@ -284,6 +284,14 @@ class Supervised(Estimator):
         if len(fraction):
             raise DataError(f"X has the number {fraction[0].item():g}; the model was fitted on integers.")
         return x.to(torch.long)
+
+    @property
+    def log_evidence_(self) -> float:
+        """log p(y | X), where the inference finds it: `Exact("full")` and `Laplace`."""
+        value = self.posterior_.info.get("log_evidence") if "posterior_" in self.__dict__ else None
+        if value is None:
+            raise AttributeError(f"{type(self).__name__} has log_evidence_ once fitted by Exact('full') or Laplace().")
+        return float(value)
 
     @property
     def coef_(self) -> np.ndarray:

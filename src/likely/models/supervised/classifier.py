@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from sklearn.base import ClassifierMixin
 from torch import Tensor
+from torch.distributions import Distribution
 from torch.nn.functional import logsigmoid
 
 from ...core.errors import DataError, ModelFileError, SpecError
@@ -84,6 +85,17 @@ class Classifier(ClassifierMixin, Supervised):
         x = self._rows(X)
         return self._parted(self._probabilities(x), x)
 
+    def _predictive(self, x: Inputs) -> Distribution:
+        """Over the places of labels in `classes_`: a `Categorical`, unless `likelihood=Bernoulli()` was asked for."""
+        distribution = super()._predictive(x)
+        automatic = isinstance(self.likelihood, str) and self.likelihood == "auto"
+        if not automatic or not isinstance(distribution, torch.distributions.Bernoulli):
+            return distribution
+        logits = _of_both(distribution.logits)
+        both = torch.distributions.Categorical(logits=logits, validate_args=False)
+        both.logits = logits  # they are normalised: to do so again would round probabilities near 1
+        return both
+
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
         x = self._rows(X)
@@ -92,7 +104,7 @@ class Classifier(ClassifierMixin, Supervised):
             distribution: Any = self._predictive(rows)
             logits = distribution.logits
             if isinstance(distribution, torch.distributions.Bernoulli):
-                logits = torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
+                logits = _of_both(logits)
             return as_array(logits)
 
         return self._parted(self._in_blocks(x, answer), x)
@@ -173,3 +185,8 @@ class Classifier(ClassifierMixin, Supervised):
         self._check_classes(self.likelihood_)
         if self.target_.classes not in (None, len(self.classes_)):
             raise ModelFileError(f"The file has {len(self.classes_)} classes for targets of {self.target_.classes}.")
+
+
+def _of_both(logits: Tensor) -> Tensor:
+    """log p of 0 and of 1, (…, 2), for the logit of 1."""
+    return torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)

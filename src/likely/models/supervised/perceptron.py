@@ -16,9 +16,10 @@ from sklearn.base import ClassifierMixin
 from torch import Tensor
 
 from ...core.declared import COUNT, NUMBER, Array, Arrays, Values
+from ...core.draws import Refused
 from ...core.errors import ConvergenceWarning, DataError, ModelFileError, SpecError
 from ...core.random import seed_of
-from ...core.validation import as_rows
+from ...core.validation import as_rows, as_weights
 from ..labels import Labelled, as_column, encode_labels, read_labels, shown
 
 __all__ = ["Perceptron"]
@@ -40,6 +41,9 @@ class Perceptron(ClassifierMixin, Labelled):
     _arrays: ClassVar[Arrays] = {"coef_": Array("1 D"), "intercept_": Array("1")}
     _values: ClassVar[Values] = {"mistakes_": COUNT, "n_iter_": COUNT, "margin_": NUMBER}
 
+    log_prob = Refused("it knows on which side of a hyperplane a row lies, not how probably; use Classifier.")
+    sample = Refused("it has no probabilities to draw labels by; use Classifier.")
+
     def __init__(
         self, max_iter: int = 1000, fit_intercept: bool = True, shuffle: bool = True, random_state: Any = None
     ) -> None:
@@ -48,8 +52,11 @@ class Perceptron(ClassifierMixin, Labelled):
         self.shuffle = shuffle
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Pass over the rows until none is a mistake. A row without a label (NaN, None) does not count."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Pass over the rows until none is a mistake. A row without a label (NaN, None) does not count.
+
+        A weight multiplies what a mistake on its row adds to w; a row of weight 0 is not there.
+        """
         self._forget()
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
             raise SpecError(f"Perceptron(max_iter={self.max_iter!r}): max_iter must be a positive whole number.")
@@ -57,20 +64,22 @@ class Perceptron(ClassifierMixin, Labelled):
         labels, missing = as_column(*read_labels(y, "Perceptron", rows=len(rows)))
         if labels.ndim != 1:
             raise DataError(f"y has shape {labels.shape}; Perceptron needs one label a row: (n,).")
-        self.classes_ = np.unique(labels[~missing])
+        weight = as_weights(sample_weight, rows)
+        used = ~missing if weight is None else ~missing & (weight.numpy() > 0)
+        self.classes_ = np.unique(labels[used])
         if len(self.classes_) != 2:
             count = len(self.classes_)
             found = f"only one class ({shown(self.classes_)})" if count == 1 else f"{count} classes"
             raise DataError(
                 f"Only binary classification is supported by Perceptron: y has {found}; for more use Classifier."
             )
-        sign = 2 * encode_labels(labels, missing, self.classes_) - 1  # NaN where missing
-        x = rows.double().numpy()[~missing]
+        sign = 2 * encode_labels(labels, ~used, self.classes_) - 1  # NaN where not used
+        x = rows.double().numpy()[used]
         x = np.column_stack([x, np.ones(len(x))]) if self.fit_intercept else x
-        self._run(x, sign[~missing])
+        self._run(x, sign[used], np.ones(len(x)) if weight is None else weight.numpy()[used])
         return self
 
-    def _run(self, x: np.ndarray, sign: np.ndarray) -> None:
+    def _run(self, x: np.ndarray, sign: np.ndarray, weight: np.ndarray) -> None:
         random = np.random.default_rng(seed_of(self.random_state))
         theta, total, self.mistakes_ = np.zeros(x.shape[1]), np.zeros(x.shape[1]), 0
         signed = x * sign[:, None]
@@ -78,7 +87,7 @@ class Perceptron(ClassifierMixin, Labelled):
             before = self.mistakes_
             for row in random.permutation(len(x)) if self.shuffle else range(len(x)):
                 if signed[row] @ theta <= 0:
-                    theta = theta + signed[row]
+                    theta = theta + weight[row] * signed[row]
                     self.mistakes_ += 1
             total += theta
             self.n_iter_ = passes

@@ -83,8 +83,8 @@ class FrameModel(Estimator):
         self.sequence = sequence
 
     # --- fitting ------------------------------------------------------------------------------------------------
-    def fit(self, frame: Any, y: Any = None) -> Self:
-        """Learn how columns are coded, and the model of the rows."""
+    def fit(self, frame: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn how columns are coded, and the model of the rows; a weight for each row, or for each sequence."""
         if not hasattr(self.model, "fit") or isinstance(self.model, type):
             raise SpecError(f"FrameModel(model={self.model!r}): model must be a model such as Mixture(Normal(), 3).")
         rows, self.form_ = as_frame(frame), "pandas" if form_of(frame) == "pandas" else "polars"
@@ -96,7 +96,8 @@ class FrameModel(Estimator):
         self.coded_ = [_learn(column_of(rows, name)) for name in names]
         self._name()
         self.model_ = self._suited()
-        self.model_.fit(self._rows(rows))
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.model_.fit(self._rows(rows), **weight)
         return self
 
     def _suited(self) -> Any:
@@ -135,15 +136,31 @@ class FrameModel(Estimator):
             raise DataError(f"{type(self.model).__name__} has no hidden states to decode; HiddenMarkov has.")
         return self._in_order(frame, lambda rows: self.model_.decode(rows, method=method))
 
+    @property
+    def log_prob_kind_(self) -> str:
+        """Whether `log_prob` is "exact", a "bound" or an "estimate": as the model says."""
+        return str(self.model.log_prob_kind_)
+
     def log_prob(self, frame: Any) -> np.ndarray:
         """log p of each row, or of each sequence."""
         check_is_fitted(self, "model_")
         return np.atleast_1d(self.model_.log_prob(self._rows(as_frame(frame))))
 
-    def score(self, frame: Any, y: Any = None) -> float:
+    def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The model's own score of the rows."""
         check_is_fitted(self, "model_")
-        return float(self.model_.score(self._rows(as_frame(frame))))
+        weight = {} if sample_weight is None else {"sample_weight": sample_weight}
+        return float(self.model_.score(self._rows(as_frame(frame)), **weight))
+
+    def impute(self, frame: Any) -> Any:
+        """The columns of the model, as a table of the kind that was fitted, with gaps filled in by the model."""
+        check_is_fitted(self, "model_")
+        values = self._in_order(frame, self.model_.impute)
+        return self._table(values)
+
+    def _table(self, values: np.ndarray) -> Any:
+        table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
+        return table.to_pandas() if self.form_ == "pandas" else table
 
     def sample(self, n: int = 1, random_state: Any = None, *, return_hidden: bool = False) -> Any:
         """n new rows (of one sequence, if the model is of sequences) as a table of the kind that was fitted.
@@ -157,10 +174,15 @@ class FrameModel(Estimator):
         steps = {"n": 1, "length": count} if self._sequential else {"n": count}
         rows, hidden = self.model_.sample(**steps, random_state=random_state, return_hidden=True)
         values = np.asarray(rows).reshape(count, len(self.coded_))
-        table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
-        if return_hidden and np.size(hidden) == count:
-            table = table.with_columns(pl.Series(self.hidden_name, np.ravel(hidden)))
-        return table.to_pandas() if self.form_ == "pandas" else table
+        table = self._table(values)
+        if not return_hidden or np.size(hidden) != count:
+            return table
+        own = np.ravel(hidden)
+        return (
+            table.assign(**{self.hidden_name: own})
+            if self.form_ == "pandas"
+            else table.with_columns(pl.Series(self.hidden_name, own))
+        )
 
     @property
     def hidden_name(self) -> str:

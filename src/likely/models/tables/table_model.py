@@ -90,6 +90,15 @@ class TableModel(Estimator):
             raise SpecError(f"{type(self.model).__name__} has no classes, so no predict_proba; use predict_dist.")
         return self.model_.predict_proba(self._rows(frame))
 
+    def sample(self, frame: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw n targets for each row from p(target | row, data): (n, rows)."""
+        return self.model_.sample(self._rows(frame), n, random_state=random_state)
+
+    @property
+    def log_prob_kind_(self) -> str:
+        """Whether `log_prob` is "exact", a "bound" or an "estimate": as the model says."""
+        return str(self.model.log_prob_kind_)
+
     def log_prob(self, frame: Any, y: Any = None) -> np.ndarray:
         """log p(target | row, data) of each row; a missing target counts 0."""
         X, values, keep = self._questions(frame, y)

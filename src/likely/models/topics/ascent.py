@@ -61,11 +61,11 @@ def start(topics: int, words: int, random: np.random.Generator) -> np.ndarray:
 class Documents:
     """Some documents and what is believed of them; `fresh` beliefs are the same for every topic."""
 
-    def __init__(self, corpus: Corpus, topics: Topics, gamma: np.ndarray | None = None) -> None:
+    def __init__(self, corpus: Corpus, topics: Topics, weight: np.ndarray | None = None) -> None:
         check_topics("Documents", corpus, topics.components[:, : topics.size], topics.document_prior)
         self.corpus, self.topics = corpus, topics
-        fresh = np.ones((corpus.documents, topics.components.shape[1]))
-        self.gamma = fresh if gamma is None else gamma
+        self.weight = np.ones(corpus.documents) if weight is None else weight  # how often each document counts
+        self.gamma = np.ones((corpus.documents, topics.components.shape[1]))
         self.ratios = np.empty(len(corpus.words))
         self.bounds = np.empty(corpus.documents)
 
@@ -74,21 +74,22 @@ class Documents:
         prior = padded(self.topics.document_prior, 1.0)
         arrays = (self.corpus.starts, self.corpus.words, self.corpus.counts, self.topics.weights, prior)
         infer_documents(*arrays, self.gamma, self.ratios, self.bounds, self.topics.size, passes, tol)
-        total = torch.tensor(self.bounds.sum(), dtype=torch.float64)
+        total = torch.tensor(self.weight @ self.bounds, dtype=torch.float64)
         distributed.sum_(total)
         return float(total)
 
     def expected_counts(self) -> np.ndarray:
         """E[n_vk] (V, K padded) over the documents of all processes."""
         statistics = np.zeros_like(self.topics.components)
-        document_statistics(self.corpus.starts, self.corpus.words, self.ratios, self.gamma, statistics)
+        ratios = self.ratios * np.repeat(self.weight, np.diff(self.corpus.starts))
+        document_statistics(self.corpus.starts, self.corpus.words, ratios, self.gamma, statistics)
         distributed.sum_(torch.from_numpy(statistics))
         statistics *= self.topics.weights
         return statistics
 
     def best_prior(self) -> np.ndarray:
         """The α of largest bound, given γ."""
-        total, documents = sum_log_theta(self.corpus.starts, self.gamma, self.topics.size)
+        total, documents = sum_log_theta(self.corpus.starts, self.gamma, self.weight, self.topics.size)
         summed = torch.from_numpy(np.append(total, documents))
         distributed.sum_(summed)
         mean = summed.numpy()[:-1] / max(float(summed[-1]), 1.0)
@@ -101,17 +102,18 @@ def ascend(problem: TopicProblem, max_iter: int, passes: int, tol: float) -> Top
     Beliefs about documents begin afresh in each iteration as long as the bound gains by it: a document that committed
     itself to topics when they were still noise would hold on to them. After that they go on from where they were.
     """
-    corpus = problem.corpus.rows(distributed.share(problem.corpus.documents))
+    part = distributed.share(problem.corpus.documents)
+    corpus, weight = problem.corpus.rows(part), None if problem.weight is None else problem.weight[part]
     random = np.random.default_rng(distributed.agreed(problem.seed))
     components = start(problem.topics, problem.corpus.size, random)
     topics = Topics(components, problem.document_prior, problem.topic_prior)
     trace: list[float] = []
-    documents, fresh, converged = Documents(corpus, topics), True, False
+    documents, fresh, converged = Documents(corpus, topics, weight), True, False
     with progress("LatentDirichlet", max_iter, show=problem.verbose) as report:
         for iteration in range(max_iter):
             topics.expect()
             own = topic_bound(topics.components, topics.topic_prior, topics.size)
-            candidate = Documents(corpus, topics) if fresh else documents
+            candidate = Documents(corpus, topics, weight) if fresh else documents
             bound = own + candidate.infer(passes, INNER_TOL)
             if fresh and trace and bound < trace[-1]:
                 fresh, candidate = False, documents
@@ -135,7 +137,7 @@ def ascend_in_batches(
 ) -> TopicPosterior:
     """`max_iter` passes over the documents in batches; the trace holds the bound that each pass met on its way."""
     random = np.random.default_rng(distributed.agreed(problem.seed))
-    corpus = problem.corpus
+    corpus, weight = problem.corpus, np.ones(problem.corpus.documents) if problem.weight is None else problem.weight
     components = start(problem.topics, corpus.size, random)
     topics = Topics(components, problem.document_prior, problem.topic_prior)
     trace: list[float] = []
@@ -144,8 +146,9 @@ def ascend_in_batches(
         for iteration in range(max_iter):
             order, bound = random.permutation(corpus.documents), 0.0
             for first in range(0, corpus.documents, batch_size):
-                batch = corpus.take(order[first : first + batch_size])
-                bound += step(topics, batch, corpus.documents, passes, offset, decay, problem.learn_prior)
+                chosen = order[first : first + batch_size]
+                rate = (passes, offset, decay, problem.learn_prior)
+                bound += step(topics, corpus.take(chosen), weight.sum(), *rate, weight[chosen])
             bound += topic_bound(topics.components, topics.topic_prior, topics.size)
             gain = (bound - trace[-1]) / abs(bound) if trace else np.inf
             trace.append(bound)
@@ -157,15 +160,24 @@ def ascend_in_batches(
 
 
 def step(
-    topics: Topics, batch: Corpus, total: float, passes: int, offset: float, decay: float, learn_prior: bool
+    topics: Topics,
+    batch: Corpus,
+    total: float,
+    passes: int,
+    offset: float,
+    decay: float,
+    learn_prior: bool,
+    weight: np.ndarray | None = None,
 ) -> float:
-    """Move the topics towards what a batch of `total` documents says of them; the bound of the batch."""
+    """Move the topics towards what a batch of documents of `total` weight says of them; the bound of the batch."""
+    weight = np.ones(batch.documents) if weight is None else weight
+    part = distributed.share(batch.documents)
     topics.steps += 1
     rate = (offset + topics.steps) ** -decay
     topics.expect()
-    documents = Documents(batch.rows(distributed.share(batch.documents)), topics)
+    documents = Documents(batch.rows(part), topics, weight[part])
     bound = documents.infer(passes, INNER_TOL)
-    target = topics.topic_prior + total / batch.documents * documents.expected_counts()
+    target = topics.topic_prior + total / weight.sum() * documents.expected_counts()
     topics.components += rate * (target - topics.components)
     if learn_prior:
         topics.document_prior = topics.document_prior + rate * (documents.best_prior() - topics.document_prior)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...core import distributed
+from ...core.errors import DataError
 from ...core.progress import progress
 from .gibbs import log_joint, prior_of_counts, sweep
 from .lanes import padded
@@ -50,7 +51,12 @@ class Chain:
 
 def walk(problem: TopicProblem, sweeps: int, warmup: int, thin: int) -> TopicPosterior:
     """`sweeps` sweeps; of those after `warmup`, every `thin`-th counts. α is learned in the warmup only, so that
-    the states that count are draws from one distribution."""
+    the states that count are draws from one distribution. A document of weight w is there w times."""
+    if problem.weight is not None:
+        if (problem.weight != np.round(problem.weight)).any():
+            raise DataError("sample_weight has fractions; CollapsedGibbs repeats documents: use VariationalBayes().")
+        places = np.repeat(np.arange(problem.corpus.documents), problem.weight.astype(np.int64))
+        problem = problem._replace(corpus=problem.corpus.take(places), weight=None)
     chain = Chain(problem)
     total = np.zeros(chain.word_topic.shape)
     kept, trace = 0, []

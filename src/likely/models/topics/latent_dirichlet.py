@@ -15,11 +15,13 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from torch.distributions import Dirichlet
 
-from ...core.declared import AMOUNT, COUNT, NUMBERS, POSITIVE, Array, Arrays, Values
+from ...core.declared import AMOUNT, COUNT, NUMBERS, POSITIVE, Array, Arrays, Values, one_of
+from ...core.draws import count_of, form_of, in_form
 from ...core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
 from ...core.learned import Learned
 from ...core.random import seed_of
 from ...core.spec import as_spec
+from ...core.validation import as_weights
 from ...inference import Inference, VariationalBayes
 from ...inference.latent.topics import _TopicInference
 from ...inference.objective import Objective, refuse
@@ -71,7 +73,9 @@ class LatentDirichlet(TransformerMixin, Learned):
         "n_iter_": COUNT,
         "n_steps_": COUNT,
         "n_documents_": COUNT,
+        "form_": one_of("array", "sparse", "documents", "pandas", "polars"),
     }
+    log_prob_kind_: ClassVar[str] = "bound"
 
     def __init__(
         self,
@@ -92,15 +96,19 @@ class LatentDirichlet(TransformerMixin, Learned):
         self.verbose = verbose
 
     # --- learning -----------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the topics of the documents."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the topics of the documents; `sample_weight` counts a document so many times."""
         self._forget()
         inference = self._method()
         prior, smooth = self._priors()
         corpus = read_corpus(self, X, reset=True)
+        weight = as_weights(sample_weight, corpus.starts[1:])
+        counted = None if weight is None else weight.numpy()
+        if counted is not None and not counted.all():  # a document without weight is not there
+            corpus, counted = corpus.take(np.flatnonzero(counted)), counted[counted > 0]
         _check_words(corpus)
-        seed = seed_of(self.random_state)
-        problem = TopicProblem(corpus, len(prior), prior, smooth, bool(self.learn_prior), seed, bool(self.verbose))
+        self.form_, seed, learn = _form(X), seed_of(self.random_state), bool(self.learn_prior)
+        problem = TopicProblem(corpus, len(prior), prior, smooth, learn, seed, bool(self.verbose), counted)
         found = inference.fit(problem)
         if not found.converged:
             warnings.warn(
@@ -139,6 +147,7 @@ class LatentDirichlet(TransformerMixin, Learned):
             self.components_ = start(len(prior), corpus.size, random)
             self.document_prior_, self.topic_prior_ = prior, smooth
             self.history_, self.n_iter_, self.n_steps_, self.n_documents_ = [], 0, 0, 0
+            self.form_ = _form(X)
         topics = Topics(self.components_, self.document_prior_, self.topic_prior_, self.n_steps_)
         rate = (
             inference.passes_in_batches,
@@ -174,23 +183,37 @@ class LatentDirichlet(TransformerMixin, Learned):
         order = np.argsort(-self.topic_word_, axis=1, kind="stable")[:, :n]
         return [[int(word) if names is None else str(names[word]) for word in row] for row in order]
 
-    def sample(self, n_documents: int = 1, length: Any = 100, random_state: Any = None) -> sparse.csr_array:
-        """New documents as sparse counts (n, V), of `length` words each (one number, or one for each document).
+    def sample(
+        self,
+        n: int = 1,
+        random_state: Any = None,
+        *,
+        length: Any = 100,
+        return_hidden: bool = False,
+    ) -> Any:
+        """n new documents of `length` words each (one number, or one for each), in the form of those fitted.
 
-        The seed is `random_state`, or that of the model if None.
+        That is a table of counts (n, V), dense, sparse or a frame, or a list of arrays of token ids. With
+        `return_hidden` also the proportions of the topics in each, (n, K).
         """
         self._check_fitted()
-        random = np.random.default_rng(seed_of(self.random_state if random_state is None else random_state))
+        random, count = np.random.default_rng(self._seed(random_state)), count_of(n)
         lengths = np.asarray(length)
-        if lengths.dtype.kind not in "iu" or lengths.min(initial=0) < 0 or lengths.shape not in ((), (n_documents,)):
-            raise DataError(
-                f"length={length!r} must be a whole number from 0, or one for each of {n_documents} documents."
-            )
-        lengths = np.broadcast_to(lengths, (n_documents,))
-        theta = random.dirichlet(self.document_prior_, n_documents)
+        if lengths.dtype.kind not in "iu" or lengths.min(initial=0) < 0 or lengths.shape not in ((), (count,)):
+            raise DataError(f"length={length!r} must be an integer from 0, or one for each of {count} documents.")
+        theta = random.dirichlet(self.document_prior_, count)
         topics = self.topic_word_
-        rows = [random.multinomial(size, share @ topics) for size, share in zip(lengths, theta, strict=True)]
-        return sparse.csr_array(np.array(rows, dtype=np.int64).reshape(n_documents, topics.shape[1]))
+        sizes = np.broadcast_to(lengths, (count,))
+        rows = [random.multinomial(size, share @ topics) for size, share in zip(sizes, theta, strict=True)]
+        counts = np.array(rows, dtype=np.int64).reshape(count, topics.shape[1])
+        found: Any
+        if self.form_ == "sparse":
+            found = sparse.csr_array(counts)
+        elif self.form_ == "documents":
+            found = [random.permutation(np.repeat(np.arange(len(row)), row)) for row in counts]
+        else:
+            found = in_form(counts, self.form_, getattr(self, "feature_names_in_", None))
+        return (found, theta) if return_hidden else found
 
     # --- documents ----------------------------------------------------------------------------------------------
     def transform(self, X: Any) -> np.ndarray:
@@ -237,9 +260,11 @@ class LatentDirichlet(TransformerMixin, Learned):
         total = log_predictive(scored.starts, scored.words, scored.counts, topics, theta)
         return float(np.exp(-total / scored.counts.sum()))
 
-    def score(self, X: Any, y: Any = None) -> float:
-        """−log of the completion `perplexity`: the mean log probability of a held-out word; larger is better."""
-        return -float(np.log(self.perplexity(X)))
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The mean of `log_prob`, a lower bound, over the documents; `perplexity` scores held-out words."""
+        log_prob = self.log_prob(X)
+        weight = as_weights(sample_weight, log_prob)
+        return float(np.average(log_prob, weights=None if weight is None else weight.numpy()))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """topic0, topic1, …"""
@@ -302,3 +327,10 @@ def _check_words(corpus: Corpus) -> None:
             LikelyWarning,
             stacklevel=3,
         )
+
+
+def _form(X: Any) -> str:
+    """The kind of documents that X holds."""
+    if isinstance(X, list | tuple):
+        return "documents"
+    return "sparse" if sparse.issparse(X) else form_of(X)

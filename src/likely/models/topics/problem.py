@@ -21,6 +21,7 @@ class TopicProblem(NamedTuple):
     learn_prior: bool
     seed: int
     verbose: bool
+    weight: np.ndarray | None = None  # (n,) how often each document counts
 
     def ascend(self, max_iter: int, passes: int, tol: float) -> TopicPosterior:
         """Variational Bayes over all documents at once."""

@@ -176,16 +176,16 @@ def topic_bound(components: np.ndarray, prior: float, topics: int) -> float:
 
 
 @njit(**FAST)
-def sum_log_theta(starts: np.ndarray, gamma: np.ndarray, topics: int) -> tuple[np.ndarray, float]:
-    """Σ_d E[log θ_dk] over the documents that have words, and how many these are."""
+def sum_log_theta(starts: np.ndarray, gamma: np.ndarray, weight: np.ndarray, topics: int) -> tuple[np.ndarray, float]:
+    """Σ_d w_d E[log θ_dk] over the documents that have words, and the sum of their weights w."""
     total = np.zeros(topics)
     documents = 0.0
     for document in range(starts.shape[0] - 1):
         if starts[document + 1] > starts[document]:
-            documents += 1.0
+            documents += weight[document]
             level = digamma(gamma[document, :topics].sum())
             for k in range(topics):
-                total[k] += digamma(gamma[document, k]) - level
+                total[k] += weight[document] * (digamma(gamma[document, k]) - level)
     return total, documents
 
 
