@@ -57,6 +57,11 @@ class Network(Spec, axis="network"):
         """
         return in_shape[-1:] if len(in_shape) < 3 else (in_shape[0], *(1 for _ in in_shape[1:]))
 
+    @property
+    def any_length(self) -> bool:
+        """Whether rows are sequences or sets that may be shorter or longer than those the module was built for."""
+        return False
+
     def check(self, x: Inputs) -> None:
         """Raise a `DataError` for rows that the shape allows and the network does not, such as unknown tokens."""
 

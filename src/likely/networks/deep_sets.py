@@ -94,6 +94,10 @@ class DeepSets(Network):
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
         require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
 
+    @property
+    def any_length(self) -> bool:
+        return True
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
 

@@ -26,7 +26,9 @@ from .layers.steps import (
     Embedding,
     at_each,
     check_tokens,
+    one_step,
     pooled,
+    refuse_steps,
     step_features,
     steps_of,
 )
@@ -85,6 +87,10 @@ class LRU(Network):
         require(ring, self, "radius", "two numbers between 0 and 1, the smaller first, such as (0.9, 0.999)")
         require(0 < self.angle <= math.pi, self, "angle", "above 0 and at most π")
 
+    @property
+    def any_length(self) -> bool:
+        return True
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
 
@@ -112,6 +118,20 @@ class LRUStack(nn.Module):
         super().__init__()
         self.enter, self.inner, self.outer = enter, nn.Sequential(*blocks[:-1]), blocks[-1]
         self.norm, self.readout, self.output = nn.LayerNorm(readout.in_features), readout, output
+
+    def start(self, rows: int) -> tuple[Tensor, ...]:
+        """The state of so many sequences before their first step, to be given to `step`."""
+        refuse_steps(self.output)
+        return tuple(block.memory.start(rows) for block in (*self.inner, self.outer))  # type: ignore[union-attr, operator]
+
+    def step(self, x: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """η (n, out) of the sequences so far, whose next step is x, and the state after it."""
+        h = self.enter(one_step(x, tokens=isinstance(self.enter, Embedding)))
+        after = []
+        for block, before in zip((*self.inner, self.outer), state, strict=True):
+            h, now = block.step(h, before)  # type: ignore[operator]
+            after.append(now)
+        return self.readout(self.norm(h)), tuple(after)
 
     def forward(self, x: Inputs) -> Tensor:
         steps, present = steps_of(x, tokens=isinstance(self.enter, Embedding))
@@ -153,6 +173,12 @@ class LRUBlock(nn.Module):
         """Only the last step of each sequence: (n, t, width) → (n, width)."""
         h, x = (pooled(each, present, "last") for each in (self.memory.states(self.norm(x)), x))
         return self._changed(x, h, self.norm(x))
+
+    def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        """One step (n, width), from the state of the memory before it to that after it."""
+        z = self.norm(x)
+        h = self.memory.advance(z, state)
+        return self._changed(x, h, z), h
 
     def _changed(self, x: Tensor, h: Tensor, z: Tensor) -> Tensor:
         y = self.memory.read(h, z)
@@ -209,6 +235,17 @@ class LRULayer(nn.Module):
         inputs = functional.linear(x, self._scaled())
         h = scan(self.decay(), torch.view_as_complex(inputs.unflatten(-1, (-1, 2))))
         return torch.view_as_real(h).flatten(-2)
+
+    def start(self, rows: int) -> Tensor:
+        """h before the first step: zeros (n, state)."""
+        return self.input_weight.new_zeros(rows, len(self.input_weight))
+
+    def advance(self, x: Tensor, h: Tensor) -> Tensor:
+        """h after one step x (n, width), from the h before it, (n, state)."""
+        before, inputs = (
+            torch.view_as_complex(part.unflatten(-1, (-1, 2))) for part in (h, functional.linear(x, self._scaled()))
+        )
+        return torch.view_as_real(self.decay() * before + inputs).flatten(-2)
 
     def _scaled(self) -> Tensor:
         """γ ⊙ B, (state, width)."""

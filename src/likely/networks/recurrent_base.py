@@ -18,12 +18,14 @@ from ..data.rows import Inputs
 from .base import Network, refuse_absurd
 from .layers.dropout import Dropout
 from .layers.init import lecun
-from .layers.recurrent import RecurrentLayer
+from .layers.recurrent import RecurrentLayer, State
 from .layers.steps import (
     Embedding,
     at_each,
     check_tokens,
+    one_step,
     pooled,
+    refuse_steps,
     step_features,
     steps_of,
 )
@@ -65,6 +67,10 @@ class _RecurrentNetwork(Network):
         require(is_whole(self.hidden), self, "hidden", "a positive whole number")
         check_sequence_spec(self)
         require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
+
+    @property
+    def any_length(self) -> bool:
+        return True
 
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
@@ -111,6 +117,22 @@ class StackedLayers(nn.Module):
         self.layers = nn.ModuleList(layers)
         self.readout, self.output = readout, output
         self.dropout = Dropout(dropout)
+
+    def start(self, rows: int) -> tuple[State, ...]:
+        """The state of so many sequences before their first step, to be given to `step`."""
+        refuse_steps(self.output)
+        return tuple(layer.start(rows) for layer in self.layers)  # type: ignore[operator]
+
+    def step(self, x: Tensor, state: tuple[State, ...]) -> tuple[Tensor, tuple[State, ...]]:
+        """η (n, out) of the sequences so far, whose next step is x, and the state after it."""
+        h = one_step(x, tokens=self.embedding is not None)
+        h = h if self.embedding is None else self.embedding(h)
+        after = []
+        for layer, before in zip(self.layers, state, strict=True):
+            out, now = layer.step(h, before)  # type: ignore[operator]
+            h = self.dropout(out)
+            after.append(now)
+        return self.readout(h), tuple(after)
 
     def forward(self, x: Inputs) -> Tensor:
         h, present = steps_of(x, tokens=self.embedding is not None)

@@ -16,12 +16,13 @@ from ..data.rows import Inputs, Rows
 from .base import Network, refuse_absurd
 from .layers.activation import ACTIVATIONS
 from .layers.attention import SCORES, divisors
-from .layers.encoder import Encoder
+from .layers.encoder import Encoder, EncoderState
 from .layers.init import lecun
 from .layers.steps import (
     Embedding,
     at_each,
     check_tokens,
+    one_step,
     step_features,
     steps_of,
 )
@@ -115,6 +116,10 @@ class Transformer(Network):
         )
         return StepsTransformer(encoder, inputs, out_features, tokens=self.tokens is not None)
 
+    @property
+    def any_length(self) -> bool:
+        return True
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
 
@@ -163,6 +168,15 @@ class StepsTransformer(nn.Module):
         self.size = width**0.5 if tokens else 1.0  # tokens become numbers of order 1, as positions are
         self.encoder = encoder
         self.head = affine(encoder.width, out_features)
+
+    def start(self, rows: int) -> EncoderState:
+        """The state of so many sequences before their first step, to be given to `step`."""
+        return self.encoder.start(rows)
+
+    def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
+        """η (n, out) of the sequences so far, whose next step is x, and the state after it: their keys and values."""
+        h, state = self.encoder.step(self.size * self.embed(one_step(x, tokens=self.tokens)), state)
+        return self.head(h), state
 
     def forward(self, x: Inputs) -> Tensor:
         steps, present = steps_of(x, tokens=self.tokens)

@@ -16,6 +16,7 @@ from likely.core.spec import registered
 from likely.data.graph import Graph
 from likely.inference import MAP, Inference
 from likely.likelihoods import Normal
+from likely.networks import GRU, LRU, LSTM, MLP, DeepSets, Transformer
 from likely.optim import LBFGS, Adam
 
 SETTLED = MAP(LBFGS(), epochs=300, batch_size=None, tol=1e-5)
@@ -153,3 +154,25 @@ def test_what_does_not_fit_is_said(sequences):
         DataError, match="X has sequences of different lengths; the model was fitted on rows of one shape"
     ):
         dense.predict(X)
+
+
+@pytest.mark.parametrize(
+    "network", [GRU(2), LRU(2, 2), Transformer(4, 2, 1, causal=True, output="last"), DeepSets((2,))]
+)
+def test_sequences_shorter_than_in_training_are_answered(network):
+    X = np.random.default_rng(0).normal(size=(20, 6, 2))
+    model = Regressor(network=network, inference=MAP(epochs=1), random_state=0).fit(X, X[:, -1, 0])
+    short = model.predict(X[:, :3])
+    as_list = model.posterior_.module(torch.tensor(X[:, :3], dtype=torch.float32))
+    np.testing.assert_allclose(short, as_list[:, 0].numpy(), rtol=1e-5)
+    with pytest.raises(DataError, match=r"X has shape \(20, 6, 1\); the model was fitted on sequences \(n, steps, 2\)"):
+        model.predict(X[:, :, :1])
+
+
+def test_a_prompt_of_tokens_may_be_shorter_than_the_training_texts():
+    X = np.random.default_rng(0).integers(0, 5, (20, 6))
+    model = Classifier(network=LSTM(2, tokens=5), inference=MAP(epochs=1), random_state=0).fit(X, X[:, 0] % 2)
+    assert model.predict(X[:, :2]).shape == (20,)
+    assert Classifier(network=MLP((2,)), inference=MAP(epochs=1)).fit(X, X[:, 0] % 2).predict(X).shape == (20,)
+    with pytest.raises(ValueError, match="expecting 6 features"):
+        Classifier(network=MLP((2,)), inference=MAP(epochs=1)).fit(X, X[:, 0] % 2).predict(X[:, :2])

@@ -269,9 +269,10 @@ class Supervised(Estimator):
         if "posterior_" not in self.__dict__:
             check_is_fitted(self)
         x = self._inputs(X)
-        if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_:
+        network = as_network(self.network)
+        if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_ and not network.any_length:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
-        as_network(self.network).check(x)
+        network.check(x)
         return x.to(self.posterior_.weights.device)
 
     def _inputs(self, X: Any) -> Inputs:

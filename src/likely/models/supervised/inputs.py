@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from ...core.errors import DataError
 from ...core.validation import as_rows
 from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows
+from ...networks import as_network
 
 __all__ = ["KINDS", "flat_weights", "joined", "kind_of", "parted", "read_inputs", "rows_of_zeros"]
 
@@ -23,6 +25,8 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     """X as a tensor (n, …), or as `Rows`. Later X must be of the kind that the model was fitted on."""
     found = _as_kind(X)
     known = None if reset else model.kind_
+    if found is None and known == "tensor" and as_network(model.network).any_length:
+        return _of_any_length(model, X)
     if found is None and known in (None, "tensor"):
         return as_rows(model, X, reset=reset)
     if found is None:
@@ -41,6 +45,16 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
         now = found.shape if kind == "graph" else found.shape[1:]
         raise DataError(f"X has features of shape {tuple(now)} at each {own}; the model was fitted on {tuple(fitted)}.")
     return found
+
+
+def _of_any_length(model: Any, X: Any) -> Tensor:
+    """Sequences of one length, which need not be that of the training sequences: a prompt is shorter."""
+    x = as_rows(BaseEstimator(), X, reset=True)
+    fitted = tuple(model.in_shape_)
+    if x.ndim != 1 + len(fitted) or tuple(x.shape[2:]) != fitted[1:]:
+        form = ", ".join(("n", "steps", *map(str, fitted[1:])))
+        raise DataError(f"X has shape {tuple(x.shape)}; the model was fitted on sequences ({form}).")
+    return x
 
 
 def kind_of(x: Inputs) -> str:

@@ -239,6 +239,22 @@ class MultiHeadAttention(nn.Module):
         heads = attend(query, key, value, seen, self.score, bias=bias, causal=causal, dropout=dropout)
         return self.projections.merge(heads)
 
+    def start(self, rows: int) -> tuple[Tensor, Tensor]:
+        """Keys and values before the first step: none, (n, heads, 0, width/heads) each."""
+        width, heads = self.projections.query.in_features, self.projections.heads
+        empty = self.projections.query.weight.new_zeros(rows, heads, 0, width // heads)
+        return empty, empty
+
+    def step(
+        self, x: Tensor, state: tuple[Tensor, Tensor], *, bias: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """One more step (n, 1, width), which looks at itself and all before it; their keys and values are kept."""
+        query, *new = self.projections.split(x, x)
+        key, value = (torch.cat([before, now], -2) for before, now in zip(state, new, strict=True))
+        dropout = self.dropout if self.training else 0.0
+        heads = attend(query, key, value, None, self.score, bias=bias, dropout=dropout)
+        return self.projections.merge(heads), (key, value)
+
     def weights(
         self,
         x: Tensor,

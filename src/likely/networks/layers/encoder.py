@@ -8,11 +8,12 @@ A is attention and LN layer norm. Pre-norm leaves a way from end to end that no 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
+from ...core.errors import SpecError
 from .activation import activation as activation_of
 from .attention import MultiHeadAttention
 from .dropout import Dropout
@@ -20,10 +21,12 @@ from .init import initialise, lecun
 from .linear_attention import LinearAttention
 from .norm import LayerNorm
 from .positions import LearnedPositions, RelativePositions, SinusoidalPositions, join_positions
-from .steps import pooled
+from .steps import pooled, refuse_steps
 
 __all__ = ["Encoder", "EncoderBlock"]
 
+EncoderState = tuple[int, tuple[tuple[Tensor, ...], ...]]
+"""How many steps there were, and what the attention of each block keeps of them."""
 FARTHEST = 64
 """Relative distances beyond it are alike, so that each has been seen often enough to be learned."""
 
@@ -79,6 +82,19 @@ class EncoderBlock(nn.Module):
             return x + self.dropout(self.change(second(x)))
         x = first(x + self.dropout(self.attention(x, present=present, causal=causal, **extra)))
         return second(x + self.dropout(self.change(x)))
+
+    def step(
+        self, x: Tensor, state: tuple[Tensor, ...], *, bias: Tensor | None = None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """One more step (n, 1, width) of a causal encoder, and what later steps look at."""
+        first, second = self.norms
+        extra: dict[str, Any] = {} if bias is None else {"bias": bias}
+        out, state = self.attention.step(first(x) if self.pre else x, state, **extra)  # type: ignore[arg-type]
+        if self.pre:
+            x = x + self.dropout(out)
+            return x + self.dropout(self.change(second(x))), state
+        x = first(x + self.dropout(out))
+        return second(x + self.dropout(self.change(x))), state
 
 
 class Encoder(nn.Module):
@@ -155,3 +171,24 @@ class Encoder(nn.Module):
             return self.norm(x[:, -1])
         x = self.norm(x)
         return x if self.output == "each" else pooled(x, present, self.output)
+
+    def start(self, rows: int) -> EncoderState:
+        """The state of so many sequences before their first step, to be given to `step`."""
+        if not self.causal:
+            raise SpecError("Steps that look at what follows them have no state to go on from: step needs causal=True.")
+        refuse_steps(self.output)
+        return 0, tuple(block.attention.start(rows) for block in self.blocks)  # type: ignore[union-attr, operator]
+
+    def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
+        """What becomes (n, width) of one more step (n, in_features), and the state after it."""
+        place, before = state
+        x = x.unsqueeze(1)
+        if self.places is not None:
+            here = self.places(x.new_empty(1, place + 1, 0))[-1:]
+            x = join_positions(x, here, self.join)
+        bias = None if self.relative is None else self.relative.of_last(place + 1)
+        x, after = self.dropout(x), []
+        for block, kept in zip(self.blocks, before, strict=True):
+            x, now = block.step(x, kept, bias=bias)  # type: ignore[operator]
+            after.append(now)
+        return self.norm(x[:, 0]), (place + 1, tuple(after))

@@ -83,3 +83,18 @@ class LinearAttention(nn.Module):
         query, key, value = self.projections.split(x, x if context is None else context)
         there = None if present is None else present.unsqueeze(1)
         return self.projections.merge(linear_attend(query, key, value, there, causal=causal))
+
+    def start(self, rows: int) -> tuple[Tensor]:
+        """Σ φ(k) [v, 1]ᵀ before the first step: zeros (n, heads, d, d + 1)."""
+        heads = self.projections.heads
+        size = self.projections.query.in_features // heads
+        return (self.projections.query.weight.new_zeros(rows, heads, size, size + 1),)
+
+    def step(self, x: Tensor, state: tuple[Tensor]) -> tuple[Tensor, tuple[Tensor]]:
+        """One more step (n, 1, width), which looks at itself and all before it: the sums are all there is to keep."""
+        query, key, value = self.projections.split(x, x)
+        query, key = elu_plus_one(query), elu_plus_one(key)
+        sums = state[0] + key.mT @ torch.cat([value, torch.ones_like(value[..., :1])], -1)
+        total, weight = (query @ sums).split([value.shape[-1], 1], -1)
+        out = total / weight.clamp_min(torch.finfo(weight.dtype).tiny)
+        return self.projections.merge(out), (sums,)

@@ -108,6 +108,11 @@ class RelativePositions(nn.Module):
         last = torch.cat([looking.expand(-1, -1, keys - 1), torch.zeros_like(looking)], -1)
         return torch.cat([steps, last], 1)
 
+    def of_last(self, keys: int) -> Tensor:
+        """The last row among so many steps: (heads, 1, keys)."""
+        distance = torch.arange(keys - 1, -1, -1, device=self.weight.device).clamp_max(self.reach)
+        return self.weight[:, distance + self.reach].unsqueeze(1)
+
     def _among_steps(self, queries: int, keys: int) -> Tensor:
         """Row i is a window on the biases in order of distance, read backwards: every diagonal is constant."""
         distance = torch.arange(1 - keys, queries, device=self.weight.device).clamp(-self.reach, self.reach)

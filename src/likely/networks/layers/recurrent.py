@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ...core.errors import SpecError
 from .init import glorot, orthogonal
 
 __all__ = ["GRULayer", "LSTMLayer", "RNNLayer", "RecurrentLayer", "Runs", "reversed_steps"]
@@ -54,6 +55,17 @@ class RecurrentLayer(nn.Module):
             return ahead
         back = self._through(self.back, reversed_steps(x, present))
         return torch.cat([ahead, reversed_steps(back, present)], -1)
+
+    def start(self, rows: int) -> State:
+        """The state of so many sequences before their first step."""
+        if self.back is not None:
+            raise SpecError("A second direction starts at the end of a sequence: step needs bidirectional=False.")
+        return self.ahead.start(self.ahead.input_weight.new_empty(rows, 0))
+
+    def step(self, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """The output (n, hidden) of one step (n, d), and the state after it."""
+        state = self.ahead.step(functional.linear(x, self.ahead.input_weight, self.ahead.bias), state)
+        return state[0], state
 
     def _through(self, direction: Direction, x: Tensor) -> Tensor:
         state = direction.start(x)

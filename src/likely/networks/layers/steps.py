@@ -11,10 +11,19 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from ...core.errors import DataError
+from ...core.errors import DataError, SpecError
 from ...data.rows import Inputs, Ragged, Rows
 
-__all__ = ["Embedding", "at_each", "check_tokens", "pooled", "step_features", "steps_of"]
+__all__ = [
+    "Embedding",
+    "at_each",
+    "check_tokens",
+    "one_step",
+    "pooled",
+    "refuse_steps",
+    "step_features",
+    "steps_of",
+]
 
 
 def step_features(in_shape: tuple[int, ...]) -> int:
@@ -48,6 +57,30 @@ def steps_of(x: Inputs, *, tokens: bool = False) -> tuple[Tensor, Tensor | None]
         form = "token numbers (n, steps)" if tokens else "steps (n, steps, features)"
         raise ValueError(f"it takes {form}; found shape {tuple(steps.shape)}")
     return steps, present
+
+
+def one_step(x: Tensor, *, tokens: bool = False) -> Tensor:
+    """What is given at one step: features (n, d), single numbers (n,) as (n, 1), or token numbers (n,).
+
+    >>> one_step(torch.zeros(4)).shape, one_step(torch.zeros(4, 3)).shape, one_step(torch.zeros(4), tokens=True).shape
+    (torch.Size([4, 1]), torch.Size([4, 3]), torch.Size([4]))
+    """
+    x = x.unsqueeze(-1) if x.ndim == 1 and not tokens else x
+    if x.ndim != (1 if tokens else 2):
+        form = "token numbers (n,)" if tokens else "features (n, d)"
+        raise ValueError(f"a step is {form}; found shape {tuple(x.shape)}")
+    return x
+
+
+def refuse_steps(output: str) -> None:
+    """Say why a network whose answer is of all steps together cannot be asked step by step.
+
+    >>> refuse_steps("mean")
+    Traceback (most recent call last):
+    likely.core.errors.SpecError: step answers for the steps so far: it needs output="last" or "each"; found "mean".
+    """
+    if output not in ("last", "each"):
+        raise SpecError(f'step answers for the steps so far: it needs output="last" or "each"; found "{output}".')
 
 
 def at_each(x: Inputs, out: Tensor) -> Tensor:
