@@ -290,7 +290,7 @@ def test_weights(model, weight):
         ({"inference": "exat"}, "Unknown inference 'exat'. Did you mean Exact"),
         ({"inference": MAP}, r"inference=MAP is a class; write inference=MAP\(\)"),
         ({"inference": Linear()}, r"inference must be one of the inference specs .*; found the network Linear\(\)"),
-        ({"random_state": "seven"}, "random_state='seven' is no seed; use a whole number"),
+        ({"random_state": "seven"}, "random_state='seven' is not a seed; use an integer"),
     ],
     ids=lambda part: str(part)[:40],
 )

@@ -88,7 +88,7 @@ def test_integers_resume_and_stay_integers(tmp_path):
         return -0.5 * (x[:, 0] - x[:, 1]).double().square()
 
     arguments = {"initial": torch.zeros(2, dtype=torch.long), "draws": 20, "warmup": 5, "random_state": 0}
-    arguments["method"] = Gibbs(supports=((0, 1, 2), (0, 1, 2)))
+    arguments["method"] = Gibbs(supports=(0, 1, 2))
     whole = sample(log_prob, **arguments)
     resumed = sample(log_prob, **arguments, checkpoint=str(tmp_path / "run.ckpt"), stream=str(tmp_path / "draws"))
     same(whole, resumed)

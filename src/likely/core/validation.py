@@ -14,7 +14,7 @@ from torch import Tensor
 
 from .errors import DataError
 
-__all__ = ["as_rows", "as_weights", "check_finite", "device_of"]
+__all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of"]
 
 TABLES = "for tables with categories, dates or missing values use likely.TableModel."
 
@@ -49,6 +49,18 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
         x = _shared(_numbers(array))
     check_finite(x, "X", getattr(estimator, "feature_names_in_", None), missing=missing)
     return x
+
+
+def check_length(y: np.ndarray, rows: int) -> None:
+    """Targets have an entry for each row of X.
+
+    >>> check_length(np.zeros(2), 3)
+    Traceback (most recent call last):
+    likely.core.errors.DataError: y has 2 rows, but X has 3 rows; inconsistent numbers of samples.
+    """
+    if y.ndim == 0 or len(y) != rows:
+        size = f"{len(y)} rows" if y.ndim else "a single value"
+        raise DataError(f"y has {size}, but X has {rows} rows; inconsistent numbers of samples.")
 
 
 def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:

@@ -1,4 +1,7 @@
-"""K = LLᵀ of a kernel matrix that rounding may have made singular: K + jitter·I, where jitter is 0 if it can be."""
+"""K = LLᵀ of a kernel matrix that rounding may have made singular: a little is then added to its diagonal, and said.
+
+LLᵀ = K + ε·mean(diag K)·I,      ε = 0 where that does, else the first of a ladder that does
+"""
 
 from __future__ import annotations
 
@@ -9,39 +12,68 @@ from torch import Tensor
 
 from ..core.errors import LikelyWarning, TrainingError
 
-__all__ = ["cholesky", "factored"]
+__all__ = ["COARSE", "FINE", "ROUGHER", "cholesky", "factored", "report_jitter", "root_of"]
 
-JITTERS = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
-"""What may be added to the diagonal, as shares of its mean: beyond the last, another model would be fitted."""
+FINE = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+"""ε of one solve: beyond the last, another model would be fitted."""
+COARSE = (1e-10, 1e-8, 1e-6, 1e-4)
+"""ε where hyperparameters are still being learned, and many matrices are met on the way."""
+ROUGHER = "let the noise be learned or larger, drop repeated rows, or take a rougher kernel such as Matern()"
+"""What helps where the matrix of a Gaussian process is singular."""
+ROUNDING = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8, 1e-6)
+"""ε of a covariance that may be singular by right, such as that of rows which were observed."""
 
 
-def cholesky(matrix: Tensor, remedy: str) -> tuple[Tensor, float]:
-    """The lower factor of a symmetric matrix, and the jitter that was added to its diagonal.
+def cholesky(
+    matrix: Tensor, remedy: str, shares: tuple[float, ...] = FINE, *, zeros: bool = False
+) -> tuple[Tensor, float]:
+    """The lower factor of a symmetric matrix, and the ε that was needed; where none of `shares` does, an error.
 
-    Jitter is added only where the matrix is singular to rounding, with a warning that says how much; a matrix that
-    would need more than a millionth of its diagonal is refused. Both messages end with the `remedy`.
+    The message ends with the `remedy`. With `zeros`, a matrix of zeros, of a kernel that knows its functions, has the
+    factor 0.
 
-    >>> factor, jitter = cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]), "raise alpha")
-    >>> factor, jitter
+    >>> factor, share = cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]), "raise alpha")
+    >>> factor, share
     (tensor([[2., 0.],
-             [1., 1.]]), 0.0)
+            [1., 1.]]), 0.0)
     """
     level = float(matrix.detach().diagonal().mean())
-    found = factored(matrix, JITTERS, level)
-    if found is None:
+    if not torch.isfinite(matrix.detach().sum()):
         raise TrainingError(
-            f"The kernel matrix of these {len(matrix)} rows is not positive definite, even with {JITTERS[-1]:.0e} of "
-            f"its mean ({level:.3g}) added to its diagonal; {remedy}."
+            "The kernel matrix has entries that are not finite: X or the kernel's hyperparameters are too large; "
+            "standardise X first."
         )
-    factor, share = found
+    if zeros and level == 0.0:
+        return torch.zeros_like(matrix), 0.0
+    factor_and_share = factored(matrix, shares, level)
+    if factor_and_share is None:
+        raise TrainingError(
+            f"The kernel matrix of {len(matrix)} rows is not positive definite, even with {shares[-1]:.0e} of its mean "
+            f"diagonal ({level:.3g}) added; {remedy}."
+        )
+    return factor_and_share
+
+
+def report_jitter(share: float, remedy: str, stacklevel: int = 4) -> None:
+    """Say what was added to the diagonal, if anything was."""
     if share:
         warnings.warn(
-            f"The kernel matrix of these {len(matrix)} rows is singular to rounding; {share * level:.1e} ({share:.0e} "
-            f"of its mean) was added to its diagonal. To avoid that, {remedy}.",
+            f"The kernel matrix is singular to working precision; {share:.0e} of its mean diagonal was added to the "
+            f"diagonal. To avoid that, {remedy}.",
             LikelyWarning,
-            stacklevel=4,
+            stacklevel=stacklevel,
         )
-    return factor, share * level
+
+
+def root_of(covariance: Tensor, level: float) -> Tensor:
+    """A lower-triangular root of a posterior covariance, which may be singular; `level` is the prior's variance."""
+    factor_and_share = factored(covariance, ROUNDING, level, singular=True)
+    if factor_and_share is not None:
+        return factor_and_share[0]
+    raise TrainingError(
+        "The posterior covariance at these rows is not positive semidefinite to working precision; leave out rows "
+        "that repeat, or take a rougher kernel such as Matern()."
+    )
 
 
 def factored(

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ..core.errors import DataError, ModelFileError
 from ..core.learned import Learned
+from ..core.validation import check_length
 
 __all__ = [
     "Labelled",
@@ -24,6 +25,7 @@ __all__ = [
     "missing_among",
     "read_labels",
     "restore_classes",
+    "several_classes",
     "shown",
     "state_of_classes",
 ]
@@ -40,9 +42,7 @@ def read_labels(y: Any, owner: str, *, rows: int, missing_label: int | None = No
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     labels = as_entries(y)
-    if labels.ndim == 0 or len(labels) != rows:
-        size = f"{len(labels)} rows" if labels.ndim else "a single value"
-        raise DataError(f"y has {size}, but X has {rows} rows; inconsistent numbers of samples.")
+    check_length(labels, rows)
     if labels.dtype.kind == "f" and np.isinf(labels).any():
         raise DataError(f"y contains infinity at row {int(np.argwhere(np.isinf(labels))[0][0])}; labels are finite.")
     missing = missing_among(labels, missing_label)
@@ -213,3 +213,16 @@ def _check_kind(labels: np.ndarray) -> None:
         raise DataError(
             f"y is continuous (it has the value {value:.7g}), and a classifier needs labels; for numbers use Regressor."
         ) from error
+
+
+def several_classes(labels: np.ndarray, name: str = "y", *, none: str = "no label at all") -> np.ndarray:
+    """The different labels in order, of which a classifier needs two or more.
+
+    >>> several_classes(np.array(["no", "yes", "no"]))
+    array(['no', 'yes'], dtype='<U3')
+    """
+    classes = np.unique(labels)
+    if len(classes) < 2:
+        what = f"only one class ({shown(classes)})" if len(classes) else none
+        raise DataError(f"{name} has {what}; a classifier needs at least two classes.")
+    return classes

@@ -29,12 +29,12 @@ from ...core.spec import Spec, as_spec
 from ...core.threads import factorisation, threads_for
 from ...core.validation import as_rows, as_weights
 from ...kernels import RBF, Kernel, KernelModule
+from ...kernels.cholesky import ROUGHER, report_jitter, root_of
 from ...likelihoods import Likelihood, Normal, Target
 from ...likelihoods.base import of_classes
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import Labelled
-from .gp.cholesky import report_jitter, root_of
 from .gp.evidence import MAX_ITER, Found, maximise
 from .gp.hyperparameters import (
     every_number,
@@ -240,7 +240,7 @@ class GaussianProcess(Labelled):
                 stacklevel=3,
             )
         if self.inducing_ is None:  # of places, jitter only lowers the bound
-            report_jitter(self.jitter_)
+            report_jitter(self.jitter_, ROUGHER)
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:

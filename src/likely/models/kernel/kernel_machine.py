@@ -13,7 +13,7 @@ from torch import Tensor
 from ...core.errors import DataError, TrainingError
 from ...core.learned import Learned
 from ...core.spec import as_spec
-from ...core.validation import as_rows
+from ...core.validation import as_rows, check_length
 from ...kernels import Kernel, KernelModule
 from ...kernels.gram import gram
 from ..labels import as_entries
@@ -93,9 +93,7 @@ def numbers_of(y: Any, rows: int, owner: str) -> np.ndarray:
     if y is None:
         raise DataError(f"{owner} requires y to be passed, but the target y is None.")
     array = as_entries(y.detach().cpu().numpy() if isinstance(y, Tensor) else y, dtype=np.float64)
-    if array.ndim == 0 or len(array) != rows:
-        found = f"{len(array)} rows" if array.ndim else "a single value"
-        raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+    check_length(array, rows)
     if np.isinf(array).any():
         raise DataError(f"y contains infinity at row {int(np.argwhere(np.isinf(array))[0][0])}; targets are finite.")
     return array

@@ -22,7 +22,7 @@ from ...core.errors import DataError
 from ...core.spec import require
 from ...core.validation import as_weights
 from ...kernels import RBF
-from ...kernels.cholesky import cholesky
+from ...kernels.cholesky import cholesky, report_jitter
 from .kernel_machine import KernelMachine, numbers_of
 
 __all__ = ["KernelRidge"]
@@ -68,7 +68,9 @@ class KernelRidge(RegressorMixin, KernelMachine):
         x = self._open(X)
         targets, weight = _counted(numbers_of(y, len(x), "KernelRidge"), as_weights(sample_weight, x))
         root = None if weight is None else weight.sqrt()
-        factor, jitter = cholesky(self._system(x, root), REMEDY)
+        system = self._system(x, root)
+        factor, share = cholesky(system, REMEDY)
+        report_jitter(share, REMEDY, stacklevel=3)
         columns = targets.reshape(len(x), -1)
         if root is None:
             dual = torch.cholesky_solve(columns, factor)
@@ -77,7 +79,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
         self.dual_coef_ = dual.reshape(targets.shape).numpy()
         self.X_fit_ = x.numpy().copy()
         self.weights_ = None if weight is None else weight.numpy()
-        self.jitter_ = jitter
+        self.jitter_ = share * float(system.diagonal().mean())
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -32,6 +32,7 @@ from ..labels import (
     as_column,
     encode_labels,
     read_labels,
+    several_classes,
     shown,
 )
 from .kernel_machine import KernelMachine, check_covariance, numbers_of
@@ -132,7 +133,7 @@ class SupportVector(KernelMachine, Labelled):
         if _classifies(self):
             labels, missing = self._labels(y, len(x))
             used = ~missing & (counts > 0)
-            self.classes_ = _several(labels[used])
+            self.classes_ = several_classes(labels[used], none="no label that counts")
             target = encode_labels(labels, ~used, self.classes_)
         else:
             target = self._numbers(y, len(x))
@@ -337,11 +338,3 @@ class SupportVector(KernelMachine, Labelled):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
-
-
-def _several(labels: np.ndarray) -> np.ndarray:
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        found = f"only one class ({shown(classes)})" if len(classes) else "no label that counts"
-        raise DataError(f"y has {found}; a classifier needs at least two classes.")
-    return classes

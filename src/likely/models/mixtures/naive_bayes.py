@@ -26,7 +26,7 @@ from ...core.validation import as_rows, as_weights
 from ...likelihoods import Normal
 from ..emissions import Columns
 from ..emissions.part import blocks
-from ..labels import Labelled, as_column, encode_labels, read_labels, shown
+from ..labels import Labelled, as_column, encode_labels, read_labels, several_classes, shown
 
 __all__ = ["NaiveBayes"]
 
@@ -77,7 +77,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         self._forget()
         x = self._rows(X, reset=True)
         labels, missing = self._labels(y, len(x))
-        self.classes_, self.form_ = _several(labels[~missing], "y"), form_of(X)
+        self.classes_, self.form_ = several_classes(labels[~missing], "y"), form_of(X)
         weight = _counted(missing, as_weights(sample_weight, x))
         emission = self._emission(x, weight)
         return self._learn(emission, x, encode_labels(labels, missing, self.classes_), weight)
@@ -92,7 +92,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         x = self._rows(X, reset=first)
         if first and classes is None:
             raise DataError("classes must be passed on the first call to partial_fit: these rows may lack some.")
-        known = self.classes_ if classes is None else _several(np.asarray(classes), "classes")
+        known = self.classes_ if classes is None else several_classes(np.asarray(classes), "classes")
         if not first and not np.array_equal(known, self.classes_):
             raise DataError(f"classes has {shown(known)}, but the first call said {shown(self.classes_)}.")
         self.classes_, self.form_ = known, form_of(X)
@@ -292,12 +292,3 @@ def _counted(missing: np.ndarray, weight: Tensor | None) -> Tensor:
     if not bool(counted.any()):
         raise DataError("y has no label that counts: each is missing, or has no sample_weight.")
     return counted
-
-
-def _several(labels: np.ndarray, name: str) -> np.ndarray:
-    """The different labels, in order: at least two."""
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        found = f"only one class ({shown(classes)})" if len(classes) else "no label at all"
-        raise DataError(f"{name} has {found}; a classifier needs at least two classes.")
-    return classes

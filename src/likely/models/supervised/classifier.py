@@ -24,6 +24,7 @@ from ..labels import (
     encode_labels,
     read_labels,
     restore_classes,
+    several_classes,
     shown,
     state_of_classes,
 )
@@ -144,10 +145,7 @@ class Classifier(ClassifierMixin, Supervised):
     def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
         labels, missing = self._labels(y, rows, reset=reset)
         if reset:
-            self.classes_ = np.unique(labels[~missing])
-            if len(self.classes_) < 2:
-                found = f"only one class ({shown(self.classes_)})" if len(self.classes_) else "no label at all"
-                raise DataError(f"y has {found}; a classifier needs at least two classes.")
+            self.classes_ = several_classes(labels[~missing])
             self._check_classes(self._likelihood())
         return torch.from_numpy(encode_labels(labels, missing, self.classes_))
 

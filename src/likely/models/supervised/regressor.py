@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ...core.errors import DataError, SpecError
 from ...core.spec import as_spec
+from ...core.validation import check_length
 from ...data.rows import Inputs
 from ...likelihoods import Likelihood, Normal
 from ...networks import Linear
@@ -121,9 +122,7 @@ class Regressor(RegressorMixin, Supervised):
         if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
             raise DataError("y has dates; give numbers instead, such as days since a first date.")
         array = as_entries(y, dtype=np.float64)
-        if array.ndim == 0 or len(array) != rows:
-            found = f"{len(array)} rows" if array.ndim else "a single value"
-            raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+        check_length(array, rows)
         likelihood = self._likelihood()
         if array.ndim < 1 + likelihood.event_dim:
             raise DataError(f"y has shape {array.shape}; {likelihood!r} needs a vector for each row: (n, d).")

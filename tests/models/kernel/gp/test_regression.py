@@ -7,11 +7,9 @@ import pytest
 import torch
 
 import likely.kernels.gram as gram_file
-from likely.core.errors import TrainingError
 from likely.core.spec import registered
 from likely.kernels import RBF, Constant, Deep, Kernel, Linear, Matern, Periodic, White
 from likely.kernels.gram import gram, gram_slope
-from likely.models.kernel.gp.cholesky import cholesky, root_of
 from likely.models.kernel.gp.hyperparameters import free, read
 from likely.models.kernel.gp.regression import Regression
 from likely.networks import MLP
@@ -64,24 +62,3 @@ def test_a_kernel_that_learns_nothing_has_no_slope():
     value, slope = Regression(module, X, Y, WEIGHT, 0.5, True).value_and_slope(torch.empty(0, dtype=torch.float64))
     assert np.isfinite(value)
     assert len(slope) == 0
-
-
-def test_a_singular_matrix_gets_the_least_jitter_that_works():
-    regular = RBF(0.1).matrix(X)
-    factor, jitter = cholesky(regular)
-    assert jitter == 0
-    np.testing.assert_allclose(factor @ factor.mT, regular, atol=1e-12)
-    factor, jitter = cholesky(torch.ones(5, 5, dtype=torch.float64))
-    assert jitter == 1e-10
-    np.testing.assert_allclose(factor @ factor.mT, np.ones((5, 5)), atol=1.1e-10)
-    with pytest.raises(TrainingError, match=r"of 2 rows is not positive definite.*Let the noise be learned or larger"):
-        cholesky(torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64))
-    with pytest.raises(TrainingError, match="not finite"):
-        cholesky(torch.full((2, 2), torch.inf, dtype=torch.float64))
-
-
-def test_a_root_of_nothing_is_nearly_nothing():
-    root = root_of(torch.zeros(3, 3, dtype=torch.float64), 1.0)
-    assert float((root @ root.mT).abs().max()) <= 1e-13
-    with pytest.raises(TrainingError, match="not positive semidefinite to working precision"):
-        root_of(-torch.eye(3, dtype=torch.float64), 1.0)

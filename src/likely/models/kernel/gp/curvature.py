@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from .cholesky import cholesky
+from ....kernels.cholesky import COARSE, ROUGHER, cholesky
 
 __all__ = ["Blocks", "Curvature", "Softmax", "curvature_of"]
 
@@ -70,7 +70,7 @@ class Blocks:
             root = (vectors * values.clamp_min(0).sqrt().unsqueeze(-2)) @ vectors.mT
             scaled = torch.einsum("icd,jde->icje", root, root).mul_(kernel[:, None, :, None]).reshape(n * k, n * k)
         scaled.diagonal().add_(1.0)
-        return Blocks(root, cholesky(scaled)[0])
+        return Blocks(root, cholesky(scaled, ROUGHER, COARSE, zeros=True)[0])
 
     @property
     def log_det(self) -> float:
@@ -119,11 +119,11 @@ class Softmax:
             root = column.sqrt()
             scaled = kernel * root.unsqueeze(-1) * root
             scaled.diagonal().add_(1.0)
-            factor = cholesky(scaled)[0]
+            factor = cholesky(scaled, ROUGHER, COARSE, zeros=True)[0]
             log_det += 2 * float(factor.diagonal().log().sum())
             parts.append(torch.cholesky_inverse(factor) * root.unsqueeze(-1) * root)
         together = torch.stack(parts)
-        factor = cholesky(together.sum(0))[0]
+        factor = cholesky(together.sum(0), ROUGHER, COARSE, zeros=True)[0]
         return Softmax(together, factor, log_det + 2 * float(factor.diagonal().log().sum()))
 
     def apply(self, values: Tensor) -> Tensor:

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from ....core.errors import TrainingError
 from ....kernels import KernelModule
+from ....kernels.cholesky import COARSE
 from ....kernels.gram import gram
-from .cholesky import JITTERS
 from .hyperparameters import free, read, write
 from .regression import LOG_2PI, Regression
 
@@ -129,7 +129,7 @@ def _root(kernel: KernelModule, places: Tensor) -> tuple[Tensor, float]:
     matrix = kernel(places, places)
     matrix = 0.5 * (matrix + matrix.mT)
     level = matrix.diagonal().mean()
-    for jitter in JITTERS:
+    for jitter in COARSE:
         root, info = torch.linalg.cholesky_ex(matrix + jitter * level * torch.eye(len(places), dtype=matrix.dtype))
         if int(info) == 0:
             return root, jitter

@@ -9,12 +9,14 @@ import torch
 from torch import Tensor
 
 from ....core.errors import DataError
+from ....core.validation import check_length
 from ....likelihoods import Likelihood
 from ...labels import (
     as_column,
     as_entries,
     encode_labels,
     read_labels,
+    several_classes,
     shown,
 )
 
@@ -26,10 +28,7 @@ OWNER = "GaussianProcess"
 def read_classes(y: Any, rows: int, likelihood: Likelihood) -> tuple[np.ndarray, Likelihood]:
     """The classes among labels y, and the likelihood that knows how many there are."""
     labels, missing = _labels(y, rows)
-    classes = np.unique(labels[~missing])
-    if len(classes) < 2:
-        found = f"only one class ({shown(classes)})" if len(classes) else "no label at all"
-        raise DataError(f"y has {found}; a classifier needs at least two classes.")
+    classes = several_classes(labels[~missing])
     if likelihood.get_params(deep=False).get("classes", 0) is None:
         likelihood = likelihood.replace(classes=len(classes))
     if not bool(likelihood.support.check(torch.tensor(2)).all()) and len(classes) > 2:
@@ -61,9 +60,7 @@ def read_targets(y: Any, rows: int, likelihood: Likelihood, classes: np.ndarray 
     if isinstance(y, Tensor):
         y = y.detach().cpu().numpy()
     array = as_entries(y, dtype=np.float64)
-    if array.ndim == 0 or len(array) != rows:
-        found = f"{len(array)} rows" if array.ndim else "a single value"
-        raise DataError(f"y has {found}, but X has {rows} rows; inconsistent numbers of samples.")
+    check_length(array, rows)
     if array.ndim == 2 and array.shape[1] == 1 and likelihood.event_dim == 0:
         array, _ = as_column(array, np.isnan(array))
     if array.ndim != 1 + likelihood.event_dim:
