@@ -131,8 +131,8 @@ class Redirected(TorchDispatchMode):
             return func(*args, **kwargs)
         tensor = next((value for value in args if isinstance(value, torch.Tensor)), None)
         device = torch.device(kwargs.get("device") or (CPU if tensor is None else tensor.device))
-        if device.type == "meta":  # shapes only
-            return func(*args, **kwargs)
+        if device.type == "meta":  # shapes only, for which torch's own way would import the compiler
+            return _shape_of(func, args, kwargs)
         generator = current_generator(device)
         named, place = _with_generator(func)
         if place is not None and len(args) > place:
@@ -153,6 +153,16 @@ class Redirected(TorchDispatchMode):
     @classmethod
     def ignore_compile_internals(cls) -> bool:
         return True
+
+
+def _shape_of(func: Any, args: Any, kwargs: Any) -> Any:
+    name = func.overloadpacket.__name__
+    if name.endswith("_"):
+        return args[0]
+    if name in ("rand", "randn"):
+        options = {key: value for key, value in kwargs.items() if key != "generator"}
+        return torch.ops.aten.empty.memory_format(args[0], **options)
+    return func(*args, **kwargs)
 
 
 @cache
