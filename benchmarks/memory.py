@@ -1,4 +1,5 @@
 """Memory of a fit on 1,000,000 × 100 float32 beyond the data itself, which is 400 MB: never a second copy.
+Memory of the answers of a network for 5,000,000 × 10 rows beyond them: blocks go through it, not all at once.
 
 Each fit runs in a process of its own; its number is the peak of resident memory less what was resident before it.
 """
@@ -66,6 +67,29 @@ print((peak - before) / 1e6, model.score(x[:20000], y[:20000]))
 """
 
 
+ANSWER = """
+import resource
+import numpy as np
+from likely import Regressor
+from likely.inference import MAP
+from likely.networks import MLP
+rng = np.random.default_rng(0)
+small = rng.standard_normal((2000, 10))
+model = Regressor(network=MLP((100,)), inference=MAP(epochs=2), random_state=0).fit(small, small[:, 0])
+model.{question}(small{more})
+x = np.zeros(({rows}, 10))
+for block in np.array_split(x, 100):
+    rng.standard_normal(out=block)
+y = x[:, 0].copy()
+with open("/proc/self/statm") as file:
+    before = int(file.read().split()[1]) * resource.getpagesize()
+answer = model.{question}(x{asked})
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / 1e6)
+"""
+QUESTIONS = {"predict": ("", ""), "log_prob": (", small[:, 0]", ", y"), "predict_interval": ("", "")}
+ANSWERED, MOST = 5_000_000, 300.0
+
+
 def run(repeats: int = 1) -> list[Result]:
     """Memory does not vary with the load, so that one run of each is enough."""
     found = {name: _measure(*fit) for name, fit in FITS.items()}
@@ -75,7 +99,18 @@ def run(repeats: int = 1) -> list[Result]:
         words = f"made data: score {score:.4f}; {peer} takes {theirs:.0f} MB more, score {their_score:.4f}"
         equal = score >= their_score - 0.01
         results.append(Result(f"memory, {name}", "the data", more, DATA, words, equal, 1.0, "MB"))
+    for question in QUESTIONS:
+        more = answered(question)
+        words = f"{ANSWERED:,} × 10 through MLP((100,))"
+        results.append(Result(f"memory, {question}", "the limit", more, MOST, words, True, 1.0, "MB"))
     return results
+
+
+def answered(question: str, rows: int = ANSWERED) -> float:
+    """MB that an answer adds."""
+    more, asked = QUESTIONS[question]
+    code = ANSWER.format(question=question, more=more, asked=asked, rows=rows)
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
 
 def _measure(imports: str, model: str, target: str) -> tuple[float, float]:
