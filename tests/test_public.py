@@ -34,8 +34,8 @@ ROOMS = (
 )
 
 BASES = {
-    *("Emission", "Inference", "KernelModule", "Latent", "LatentInference", "LineSearch", "Network", "Optimizer"),
-    *("Prior", "Sampler", "Schedule", "TopicInference"),
+    *("Emission", "Inference", "KernelModule", "Latent", "LineSearch", "Network", "Optimizer"),
+    *("Prior", "Sampler", "Schedule"),
 }
 """Abstract bases: their subclasses hold the examples."""
 

@@ -18,8 +18,8 @@ import likely
 from likely import Classifier, Regressor
 from likely.core.errors import LikelyWarning
 from likely.core.spec import registered
-from likely.inference import Inference
-from likely.likelihoods import Likelihood
+from likely.inference.objective import Conditional, able
+from likely.likelihoods import Likelihood, Normal
 from likely.networks import Network
 from likely.priors import Prior
 
@@ -38,7 +38,7 @@ AXES = {
     "likelihood": examples(Likelihood),
     "network": [*examples(Network), ("own", own_network)],
     "prior": examples(Prior),
-    "inference": examples(Inference),
+    "inference": [(name, cls.example()) for name, cls in able(Conditional(Normal())).items()],
 }
 
 

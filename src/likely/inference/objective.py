@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ..likelihoods import Likelihood
     from .problem import Inference
 
-__all__ = ["Conditional", "Game", "Objective", "OnEta", "RowDensity", "refuse"]
+__all__ = ["Conditional", "Game", "Objective", "OnEta", "RowDensity", "able", "refuse"]
 
 QUESTIONS = {
     "rows": "the log-probability of each row",
@@ -176,6 +176,18 @@ class Game(Objective):
         return player
 
 
+def able(objective: Objective) -> dict[str, type[Any]]:
+    """The inferences that can fit an objective, by name.
+
+    >>> sorted(able(Game("GAN", ("generator", "critic"))))
+    []
+    >>> "Newton" in able(RowDensity("Flow")), "HMC" in able(RowDensity("Flow"))
+    (False, True)
+    """
+    inferences: dict[str, type[Any]] = registered("inference")
+    return {name: cls for name, cls in inferences.items() if cls.example().needs <= objective.offers}
+
+
 def refuse(inference: Inference, objective: Objective) -> None:
     """Raise one sentence that says why an inference cannot fit, and which ones can.
 
@@ -189,8 +201,5 @@ def refuse(inference: Inference, objective: Objective) -> None:
     if not missing:
         return
     reason = "gives a bound" if missing[0] == "exact" and "rows" in objective.offers else "has none"
-    inferences: dict[str, type[Any]] = registered("inference")
-    able = [name for name, cls in inferences.items() if cls.example().needs <= objective.offers]
-    raise SpecError(
-        f"{type(inference).__name__} needs {QUESTIONS[missing[0]]}; {objective.name} {reason}: use {', '.join(able)}."
-    )
+    who, names = type(inference).__name__, ", ".join(able(objective))
+    raise SpecError(f"{who} needs {QUESTIONS[missing[0]]}; {objective.name} {reason}: use {names}.")

@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from likely.core.errors import ConvergenceWarning, SpecError, TrainingError
-from likely.inference import EM, Latent, LatentInference, elbo
+from likely.inference import EM, Inference, Latent, elbo
+from likely.inference.latent.density import fit_latent
 from likely.inference.latent.em import best_start
 
 
@@ -48,7 +49,7 @@ HEADS = [5, 9, 8, 4, 7, 2, 9, 1]
 @pytest.mark.parametrize("prior", [0.0, 3.0])
 def test_the_trace_never_falls_and_ends_at_a_maximum(prior):
     model = Coins(HEADS, prior)
-    fit = EM(max_iter=2000, tol=1e-15).run(model, 0)
+    fit = fit_latent(EM(max_iter=2000, tol=1e-15), model, "auto", name="EM", random_state=0)
     assert (fit.trace.diff() >= -1e-12).all()
     assert fit.n_iter == len(fit.trace) - 1
     p = fit.params["heads"].clone().requires_grad_()
@@ -59,7 +60,7 @@ def test_the_trace_never_falls_and_ends_at_a_maximum(prior):
 
 def test_it_stops_when_a_step_gains_less_than_tol_a_row():
     model = Coins(HEADS)
-    fit = EM(max_iter=1000, tol=1e-4).run(model, 0)
+    fit = fit_latent(EM(max_iter=1000, tol=1e-4), model, "auto", name="EM", random_state=0)
     gains = fit.trace.diff() / len(HEADS)
     assert fit.converged
     assert gains[-1] < 1e-4
@@ -68,15 +69,15 @@ def test_it_stops_when_a_step_gains_less_than_tol_a_row():
 
 def test_too_few_steps_are_said_unless_only_steps_count():
     with pytest.warns(ConvergenceWarning, match=r"coins was still rising after max_iter=2 steps of EM \(the last by "):
-        fit = EM(max_iter=2, tol=1e-12).run(Coins(HEADS), 0, title="coins")
+        fit = fit_latent(EM(max_iter=2, tol=1e-12), Coins(HEADS), "auto", name="coins", random_state=0)
     assert not fit.converged
     model = Coins(HEADS)
-    fit = EM(max_iter=2, tol=0.0).run(model, 0)
+    fit = fit_latent(EM(max_iter=2, tol=0.0), model, "auto", name="EM", random_state=0)
     assert (fit.n_iter, model.steps) == (2, 2)
 
 
 def test_of_several_starts_the_best_is_kept():
-    fit = EM(max_iter=3, tol=0.0, starts=6).run(Coins(HEADS), 1)
+    fit = fit_latent(EM(max_iter=3, tol=0.0, starts=6), Coins(HEADS), "auto", name="EM", random_state=1)
     assert fit.finals.shape == (6,)
     assert len(set(fit.finals.tolist())) == 6
     np.testing.assert_allclose(float(fit.trace[-1]), float(fit.finals.max()), rtol=1e-10)
@@ -90,7 +91,10 @@ def test_rounding_does_not_choose_a_start():
 
 
 def test_more_starts_have_the_first_ones_among_them():
-    few, many = (EM(max_iter=2, tol=0.0, starts=starts).run(Coins(HEADS), 4) for starts in (2, 5))
+    few, many = (
+        fit_latent(EM(max_iter=2, tol=0.0, starts=starts), Coins(HEADS), "auto", name="EM", random_state=4)
+        for starts in (2, 5)
+    )
     np.testing.assert_allclose(many.finals[:2], few.finals, rtol=1e-12)
 
 
@@ -98,7 +102,7 @@ def test_a_likelihood_that_is_no_number_stops_the_fit():
     model = Coins(HEADS)
     model.heads[0] = torch.nan
     with pytest.raises(TrainingError, match="EM came to a log-likelihood of nan"):
-        EM().run(model, 0)
+        fit_latent(EM(), model, "auto", name="EM", random_state=0)
 
 
 def test_elbo_is_below_the_evidence_and_meets_it_at_the_posterior():
@@ -128,7 +132,7 @@ def test_impossible_settings_are_refused(arguments, message):
 
 
 def test_it_is_read_from_text():
-    assert LatentInference.parse("em(max_iter=7, starts=3)") == EM(max_iter=7, starts=3)
+    assert Inference.parse("em(max_iter=7, starts=3)") == EM(max_iter=7, starts=3)
 
 
 # --- more than one process ----------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ import pytest
 
 from likely.core.errors import ConvergenceWarning
 from likely.inference import EM
+from likely.inference.latent.density import fit_latent
 from likely.models.bayesian_network.dag import Dag
 from likely.models.bayesian_network.em import NetworkEM
 from likely.models.bayesian_network.exact import ExactInference
@@ -16,7 +17,7 @@ EDGES = [("a", "b"), ("a", "c"), ("b", "d"), ("c", "d"), ("d", "e")]
 def run(tables, codes, weights=None, prior=0.0, inference=None):
     weights = np.ones(len(codes)) if weights is None else weights
     latent = NetworkEM(tables, codes, weights, tables.pseudo_counts(prior))
-    fit = (inference or EM(max_iter=5000, tol=1e-7)).run(latent, 0)
+    fit = fit_latent((inference or EM(max_iter=5000, tol=1e-7)), latent, "auto", name="EM", random_state=0)
     return latent, fit.params["tables"].numpy(), fit.trace.numpy()
 
 
@@ -101,7 +102,7 @@ def test_several_starts_keep_the_best_one():
     codes = tables.ancestral(tables.normalise(rng.gamma(0.5, size=tables.start[-1])), 200, rng)
     codes[:, 0] = -1
     latent = NetworkEM(tables, codes, np.ones(200), tables.pseudo_counts(0.1))
-    fit = EM(max_iter=3000, tol=1e-6, starts=4).run(latent, 0)
+    fit = fit_latent(EM(max_iter=3000, tol=1e-6, starts=4), latent, "auto", name="EM", random_state=0)
     assert float(fit.trace[-1]) == float(fit.finals.max())
     assert len(fit.finals) == 4
 

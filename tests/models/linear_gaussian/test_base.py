@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 
 from likely.core.errors import ConvergenceWarning, DataError
 from likely.inference import EM
+from likely.inference.latent.density import fit_latent
 from likely.models.linear_gaussian.base import ROWS, LinearGaussian, blocks, has_missing, patterns
 from likely.models.linear_gaussian.em import LinearGaussianEM
 
@@ -119,7 +120,7 @@ def test_blocks_hold_each_row_once(holes):
 # --- EM -----------------------------------------------------------------------------------------------------------
 def fitted(x, weight=None, *, factors=2, isotropic=False, steps=15, starts=1):
     latent = LinearGaussianEM(x, weight, factors, isotropic=isotropic, floor=1e-6)
-    found = EM(max_iter=steps, tol=0.0, starts=starts).run(latent, 0)
+    found = fit_latent(EM(max_iter=steps, tol=0.0, starts=starts), latent, "auto", name="EM", random_state=0)
     return latent.restored(found.params), found
 
 
@@ -221,4 +222,4 @@ def test_what_cannot_be_fitted_is_refused():
 def test_steps_that_do_not_suffice_are_reported():
     latent = LinearGaussianEM(made(8, 4, 1).sample(50, 8), None, 1, isotropic=False, floor=1e-3)
     with pytest.warns(ConvergenceWarning, match=r"FactorAnalysis was still rising after max_iter=2 steps of EM"):
-        EM(max_iter=2, tol=1e-12).run(latent, 0, title="FactorAnalysis")
+        fit_latent(EM(max_iter=2, tol=1e-12), latent, "auto", name="FactorAnalysis", random_state=0)

@@ -233,7 +233,7 @@ def test_a_saved_model_answers_the_same(tmp_path):
         ({"n_components": 1.5}, "n_components must be a positive whole number"),
         ({"rotation": "promax"}, r'rotation must be None or "varimax"'),
         ({"floor": 0.0}, "floor must be a number between 0 and 1"),
-        ({"inference": 3}, r"inference must be one of the latent_inference specs \(.*EM.*\); found 3"),
+        ({"inference": 3}, r"inference must be one of the inference specs \(.*EM.*\); found 3"),
     ],
 )
 def test_other_settings_are_refused(settings, message):

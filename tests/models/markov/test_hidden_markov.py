@@ -497,7 +497,7 @@ def test_states_that_are_never_visited_are_reported_and_keep_their_transitions()
         ({"transitions": "ring"}, 'transitions=\'ring\': use "full", "left-right", "cyclic"'),
         ({"transitions": [[1, 1], [0, 0]]}, "row 1 of transitions allows nothing: state 1 has no successor"),
         ({"transitions": np.ones((3, 3))}, r"transitions has shape \(3, 3\), but 2 states need \(2, 2\)"),
-        ({"inference": 3}, "inference must be one of the latent_inference specs"),
+        ({"inference": 3}, "inference must be one of the inference specs"),
         ({"likelihood": 3}, "likelihood must be one of the likelihood specs"),
     ],
 )

@@ -14,6 +14,7 @@ from likely import Mixture
 from likely.core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
 from likely.core.spec import registered
 from likely.inference import EM, elbo
+from likely.inference.latent.density import fit_latent
 from likely.likelihoods import (
     Bernoulli,
     Categorical,
@@ -111,7 +112,7 @@ def test_several_starts_give_the_best_of_them():
     model = Mixture(Normal(), 4, EM(max_iter=30, tol=0.0, starts=5), "random", random_state=3)
     bound = model._bound(torch.from_numpy(X), None)
     bound.__class__ = Spy
-    fit = model.inference.run(bound, 3)
+    fit = fit_latent(model.inference, bound, "auto", name="EM", random_state=3)
     alone = []
     for seed in seeds[:5]:
         params = Components.start(bound, [seed])
@@ -340,7 +341,7 @@ def test_a_component_that_gains_nothing_stays_empty():
         (Mixture(n_components=0), [[1.0]], r"Mixture\(n_components=0\): n_components must be a whole number above 0"),
         (Mixture(init="best"), [[1.0]], r"Mixture\(init='best'\): init must be \"k-means\+\+\" or \"random\""),
         (Mixture(smoothing=-1), [[1.0]], r"Mixture\(smoothing=-1\): smoothing must be a number of at least 0"),
-        (Mixture(inference="map()"), [[1.0]], r"Unknown latent_inference 'map'.*Known: .*EM"),
+        (Mixture(inference="newton()"), [[1.0]], "Newton needs η = .*; Mixture has none: use EM, Ensemble, HMC, "),
     ],
 )
 def test_bad_input_is_refused(model, X, message):
