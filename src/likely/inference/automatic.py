@@ -16,14 +16,12 @@ DENSE = 2_000
 
 def automatic(problem: Problem) -> Inference:
     """Exact for linear models with normal noise, Newton for other linear models, MAP for networks."""
-    module = problem.module()
-    linear = getattr(module, "linear", None) is not None
-    rates = [problem.rates(name, value) for name, value in module.named_parameters()]
-    if not linear or any(rate is None for rate in rates):
+    description, rates = problem.description, list(problem.penalties.values())
+    if not description.linear or any(rate is None for rate in rates):
         return MAP()
     l1 = any(rate is not None and rate.l1 for rate in rates)
     if getattr(problem.objective, "least_squares", False) and not l1:
         return Exact()
-    if sum(p.numel() for p in module.parameters()) <= DENSE:
+    if description.size <= DENSE:
         return Newton()
     return MAP() if l1 else MAP(LBFGS(), epochs=50, batch_size=None, tol=1e-4)

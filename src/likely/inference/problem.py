@@ -5,6 +5,7 @@ log p(θ | data) = Σᵢ wᵢ log pᵢ(θ) + log p(θ) + const,      pᵢ = p(y�
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from ..core.spec import Spec
 from .dataset import Batch, Dataset
+from .description import Description
 from .objective import Conditional, Objective
 from .posterior import Posterior
 
@@ -26,6 +28,8 @@ __all__ = ["Inference", "Problem"]
 
 PREFIX = "network."
 """Under which the predictor holds the network; a prior does not see it."""
+SMALL = 100_000
+"""Parameters up to which a copy of a new module is kept, so that others are copied and not built."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,30 @@ class Problem:
     verbose: bool = False
 
     def module(self, seed: int | None = None) -> nn.Module:
-        """A new module of the data's dtype."""
-        return self.build(self.seed if seed is None else seed).to(self.data.dtype).to(self.data.x.device)
+        """A new module of the data's dtype; that of the problem's own seed is built once, and copied if small."""
+        if seed is not None and seed != self.seed:
+            return self._placed(self.build(seed))
+        description = self.description
+        kept = self.__dict__.get("_built")
+        if kept is not None and description.size <= SMALL:
+            return self._placed(copy.deepcopy(kept))
+        kept = self.__dict__.pop("_built", None)
+        return self._placed(self.build(self.seed) if kept is None else kept)
+
+    def _placed(self, module: nn.Module) -> nn.Module:
+        return module.to(self.data.dtype).to(self.data.x.device)
+
+    @cached_property
+    def description(self) -> Description:
+        """What inferences ask of the module before they train it, from the first one that is built."""
+        module = self.build(self.seed)
+        self.__dict__["_built"] = module
+        return Description.of(module)
+
+    @cached_property
+    def penalties(self) -> dict[str, Rates | None]:
+        """The prior's penalty rates of each trained parameter; None where it is of another form."""
+        return {name: self.rates(name, self.description.like(name)) for name in self.description.trainable}
 
     @property
     def likelihood(self) -> Likelihood:
@@ -59,12 +85,6 @@ class Problem:
     def log_likelihood(self, module: nn.Module, batch: Batch) -> Tensor:
         """Σ w log p over a batch."""
         return self.objective.log_likelihood(module(*self.objective.inputs(batch)), batch)
-
-    @cached_property
-    def has_prior(self) -> bool:
-        """Whether the smooth part of the prior says anything: a flat one need not be evaluated at each step."""
-        rates = [self.rates(name, value) for name, value in self.module().named_parameters()]
-        return any(rate is None or rate.l2 for rate in rates)
 
     def log_prior(self, parameters: Mapping[str, Tensor]) -> Tensor:
         """log p(θ). Parameters are known to a prior by the names that the network itself gives them."""
@@ -85,8 +105,16 @@ class Problem:
             return total + self.log_prior(dict(module.named_parameters())).double()
 
     def with_(self, **changes: Any) -> Problem:
-        """A copy with some parts changed."""
-        return replace(self, **changes)
+        """A copy with some parts changed; what is known of the module goes with it, unless that changes too."""
+        changed = replace(self, **changes)
+        kept = ["description", *(["penalties"] if "prior" not in changes else [])]
+        if "build" in changes:
+            return changed
+        changed.__dict__.update({name: self.__dict__[name] for name in kept if name in self.__dict__})
+        if changed.seed == self.seed and "_built" in self.__dict__:
+            small = self.description.size <= SMALL  # a large module is not copied, so only one may have it
+            changed.__dict__["_built"] = self.__dict__["_built"] if small else self.__dict__.pop("_built")
+        return changed
 
 
 def _own_names(parameters: Mapping[str, Tensor]) -> dict[str, Tensor]:

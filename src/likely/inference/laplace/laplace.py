@@ -74,16 +74,16 @@ class Laplace(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """The mode, then the curvature there."""
-        names = tuple(name for name, value in problem.module().named_parameters() if value.requires_grad)
-        sizes = {name: value.numel() for name, value in problem.module().named_parameters() if name in names}
-        self._refuse_large(sum(sizes.values()))
+        description = problem.description
+        names = description.trainable
+        self._refuse_large(sum(math.prod(description.shapes[name]) for name in names))
         mode = (automatic(problem) if isinstance(self.by, str) else self.by).fit(problem)
         if len(mode) != 1:
             raise SpecError(f"Laplace needs one mode, and by={self.by!r} gave {len(mode)} members; use by=MAP().")
         module = mode.module
         prior = prior_curvature(problem, module, names)
         blocks = FORMS[self.covariance](problem, module, prior)
-        self._warn(problem, blocks, names)
+        self._warn(problem, blocks)
         rank = sum(block.rank for block in blocks)
         log_det = sum(block.log_det for block in blocks)
         log_joint = float(problem.log_joint(module))
@@ -101,7 +101,7 @@ class Laplace(Inference):
                 f'{LARGEST:,}. Use covariance="kronecker" or "diagonal".'
             )
 
-    def _warn(self, problem: Problem, blocks: list[Block], names: tuple[str, ...]) -> None:
+    def _warn(self, problem: Problem, blocks: list[Block]) -> None:
         size, rank = sum(block.size for block in blocks), sum(block.rank for block in blocks)
         if rank < size:
             warnings.warn(
@@ -111,9 +111,7 @@ class Laplace(Inference):
                 ApproximationWarning,
                 stacklevel=5,
             )
-        own = dict(problem.module().named_parameters())
-        rates = [problem.rates(name, own[name]) for name in names]
-        if any(rate is not None and rate.l1 for rate in rates):
+        if any(rate is not None and rate.l1 for rate in problem.penalties.values()):
             warnings.warn(
                 f"{problem.prior!r} has a kink at 0, where a normal approximation does not hold; Laplace takes the "
                 "curvature of the likelihood alone there. Use a Normal prior for a posterior that can be trusted.",

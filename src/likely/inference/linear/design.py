@@ -116,6 +116,8 @@ class Regression:
 
 def design_of(problem: Problem) -> Design | None:
     """The linear view, or None if η is not linear in the parameters or the prior is not a separable penalty."""
+    if not problem.description.linear:
+        return None
     module = problem.module()
     if not isinstance(module, Predictor) or module.linear is None:
         return None

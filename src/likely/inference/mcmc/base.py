@@ -187,7 +187,7 @@ def _fingerprint(problem: Problem, spec: _MarkovChain) -> dict[str, Any]:
     return {
         "inference": repr(spec.replace(checkpoint=None)),
         "likelihood": repr(problem.objective),
-        "network": " ".join(repr(problem.module()).split()),
+        "network": problem.description.text,
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),
     }

@@ -121,7 +121,7 @@ def fingerprint(problem: Problem, inference: Any, members: int) -> dict[str, Any
         "inference": repr(inference.replace(checkpoint=None, **own)),
         "members": members,
         "likelihood": repr(problem.objective),
-        "network": " ".join(repr(problem.module()).split()),
+        "network": problem.description.text,
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),
     }

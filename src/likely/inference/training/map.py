@@ -125,8 +125,9 @@ class MAP(Inference):
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """All members as one stacked program, if the optimiser and the network allow it."""
         alike = self.truncate is None and self.optimizer.elementwise  # cuts are drawn for each member by itself
-        if len(seeds) > 1 and alike and stackable(problem):
-            return self._train(problem, seeds)
+        first = problem.with_(seed=seeds[0])
+        if len(seeds) > 1 and alike and stackable(first):
+            return self._train(first, seeds)
         return Posterior.join([self._of_member(i).fit(problem.with_(seed=seed)) for i, seed in enumerate(seeds)])
 
     def _train(self, problem: Problem, seeds: list[int]) -> Posterior:

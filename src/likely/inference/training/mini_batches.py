@@ -101,11 +101,12 @@ def started(problem: Problem, start: Inference | None, checkpoint: Checkpoint | 
         chosen = chosen if chosen.optimizer.needs_closure else MAP(Adam(0.01), epochs=epochs, schedule=Cosine())
     if checkpoint is not None and isinstance(chosen, MAP) and chosen.checkpoint is None:
         chosen = chosen.replace(checkpoint=beside(checkpoint, "start"))
-    parameters, buffers = chosen.fit(problem).member(0)
+    posterior, trainable = chosen.fit(problem), problem.description.trainable
 
     def build(seed: int) -> torch.nn.Module:
-        module = problem.build(seed)
-        module.load_state_dict(parameters | buffers, strict=False)
+        module = posterior.module_of(0)
+        for name, value in module.named_parameters():
+            value.requires_grad_(name in trainable)
         return module
 
     return LogPosterior(problem.with_(build=build))
@@ -113,6 +114,6 @@ def started(problem: Problem, start: Inference | None, checkpoint: Checkpoint | 
 
 def lightened(problem: Problem) -> Problem:
     """The problem in float32 if its parameters are many."""
-    if sum(value.numel() for value in problem.module().parameters()) <= LARGE:
+    if problem.description.size <= LARGE:
         return problem
     return problem.with_(data=problem.data.to(torch.float32))

@@ -183,9 +183,10 @@ class Stacked(Program):
 
 
 def stackable(problem: Problem) -> bool:
-    """Whether the network can be vectorised over members: tried on two members and a few rows."""
+    """Whether the network can be vectorised over members: tried on two that are alike, and a few rows."""
+    module = problem.module()
     try:
-        program = Stacked(problem, [problem.module(0), problem.module(1)])
+        program = Stacked(problem, [module, module])
         rows = torch.arange(min(len(problem.data), 4)).repeat(2, 1)
         program.evaluate(problem.data.batch(rows), 1.0, 1.0)
     except (RuntimeError, NotImplementedError, ValueError):
