@@ -17,6 +17,7 @@ from .mcmc.draws import ChainPosterior
 from .objective import Conditional, Game, Objective, RowDensity
 from .posterior import Posterior
 from .problem import Inference, Problem
+from .training.averaging import EMA, SWA, Average
 from .training.descent import Epoch
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
@@ -26,7 +27,10 @@ from .variational.variational import VariationalPosterior
 
 __all__ = [
     "EM",
+    "EMA",
     "MAP",
+    "SWA",
+    "Average",
     "BetaBinomial",
     "ChainPosterior",
     "Checkpoint",

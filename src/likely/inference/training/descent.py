@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,10 +18,12 @@ from ...optim import clip_norm_
 from ..dataset import Batch, Dataset
 from ..posterior import Posterior
 from ..problem import Problem
+from .averaging import Averaged
 from .batches import Batches
 from .early_stopping import Best
 from .engine import Step, optimizer_state, restore_optimizer
 from .perturb import augmented, noisy
+from .precision import Half
 from .program import Program, Single, Stacked
 from .truncation import truncated
 
@@ -59,6 +63,10 @@ class Descent(Step):
         self.epoch_loss = 0.0  # mean over the batches so far, and over members
         self.history: dict[str, list[Any]] = {"loss": [], "lr": []} | ({"validation": []} if self.validation else {})
         self.best = Best(len(seeds), spec.patience)
+        self.average = None
+        if spec.average is not None:
+            self.average = Averaged(spec.average, self.program.flat, self.length, self.every)
+        self.program.half = Half.on(self.program.flat.device, spec.precision)
 
     # --- one step -----------------------------------------------------------------------------------------------
     def advance(self, at: int) -> None:
@@ -82,6 +90,8 @@ class Descent(Step):
                 f"{rate:g}. Try a smaller learning rate, clip_norm=1.0, or standardised inputs."
             )
         self.epoch_loss += value / self.every
+        if self.average is not None:
+            self.average.take(self.program.flat, at + 1)
         if self.spec.tol is not None and self.every == 1:
             self.finished = self._stuck(value) or self._gradient_norm() <= self.spec.tol
 
@@ -156,15 +166,32 @@ class Descent(Step):
         self.history["lr"].append(float(self.optimizer.param_groups[0]["lr"]))
         self.epoch_loss = 0.0
         if self.validation is not None:
-            scores = self.program.score(self.validation)
-            distributed.broadcast_(scores)
+            with self._averaged():
+                scores = self.program.score(self.validation)
+                distributed.broadcast_(scores)
+                self.finished = self.best.update(scores, self._tensors()) or self.finished
             self.history["validation"].append(float(scores.mean()))
-            self.finished = self.best.update(scores, self._tensors()) or self.finished
         last = {name: values[-1] for name, values in self.history.items()}
         event = Epoch(at // self.every, at, last["loss"], last.get("validation"), last["lr"])
         stops = [callback(event) for callback in self.spec.callbacks]
         self.finished = self.finished or any(stop is True for stop in stops)
         return {name: value for name, value in last.items() if name != "lr"}
+
+    @contextmanager
+    def _averaged(self) -> Iterator[None]:
+        """Inside, θ is the average of the weights, if there is one, and layers have the statistics that go with it."""
+        if self.average is None or not self.average.taken:
+            yield
+            return
+        own = [self.program.flat, *self.program.buffers.values()]
+        before = [value.clone() for value in own]
+        self.program.flat.copy_(self.average.mean)
+        self.program.settle(self.data)
+        try:
+            yield
+        finally:
+            for value, kept in zip(own, before, strict=True):
+                value.copy_(kept)
 
     def _tensors(self) -> list[Tensor]:
         return [*self.program.parameters.values(), *self.program.buffers.values()]
@@ -179,6 +206,7 @@ class Descent(Step):
             "epoch_loss": self.epoch_loss,
             "history": self.history,
             "best": self.best.state(),
+            "average": None if self.average is None else self.average.state(),
         }
 
     @torch.no_grad()
@@ -189,12 +217,15 @@ class Descent(Step):
         restore_optimizer(self.optimizer, state["optimizer"])
         self.batches.restore(state["batches"])
         self.best.restore(state["best"])
+        if self.average is not None:
+            self.average.restore(state["average"])
         self.epoch_loss, self.history = state["epoch_loss"], state["history"]
 
     def posterior(self) -> Posterior:
         """The members, as they are now or as they validated best."""
         program, names = self.program, [*self.program.parameters, *self.program.buffers]
-        tensors = [value.detach().clone() for value in (self.best.tensors or self._tensors())]
+        with self._averaged():
+            tensors = [value.detach().clone() for value in (self.best.tensors or self._tensors())]
         tensors = tensors if program.stacked else [value.unsqueeze(0) for value in tensors]
         distributed.broadcast_(*tensors)
         state = dict(zip(names, tensors, strict=True))

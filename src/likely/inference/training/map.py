@@ -9,13 +9,14 @@ terms of the prior are met by proximal steps, so that weights reach exactly 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 from ...core.checkpoint import Checkpoint, beside
 from ...core.spec import Spec, as_spec, require, transient
 from ...optim import Adam, Optimizer, Schedule
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from .averaging import Average
 from .descent import Descent, Epoch
 from .engine import fingerprint, train
 from .program import stackable
@@ -65,6 +66,9 @@ class MAP(Inference):
     `likely.data.augment`, or a function x → x. `truncate` says how far gradients go back through the steps of a
     sequence in RNN, GRU and LSTM: a whole number cuts them every so many steps.
 
+    `average` gives an average of the weights on the way, `EMA()` or `SWA()`, in place of the last ones.
+    `precision="bfloat16"` runs the network in 16 bits where the processor has units for it; weights stay in float32.
+
     >>> from likely import Regressor
     >>> from likely.likelihoods import Normal
     >>> from likely.optim import SGD
@@ -84,6 +88,8 @@ class MAP(Inference):
     validation: Any = None
     noise: Noise | None = None
     truncate: Truncation | None = None
+    average: Average | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
     augment: Callable[[Any], Any] | None = transient()
     checkpoint: Checkpoint | str | None = transient()
     callbacks: tuple[Callable[[Epoch], bool | None], ...] = transient(())
@@ -105,6 +111,9 @@ class MAP(Inference):
             set_(self, "truncate", Truncation(self.truncate))
         elif self.truncate is not None:
             set_(self, "truncate", as_spec(self.truncate, Truncation, "truncate"))
+        if self.average is not None:
+            set_(self, "average", as_spec(self.average, Average, "average"))
+        require(self.precision in ("float32", "bfloat16"), self, "precision", '"float32" or "bfloat16"')
         if isinstance(self.validation, tuple):
             set_(self, "validation", Held(*self.validation))
         require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive whole number")

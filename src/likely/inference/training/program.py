@@ -9,6 +9,7 @@ its own passes (see `networks.layers.dense`) is trained without automatic differ
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +22,9 @@ from ...networks.layers.dense import Passes
 from ..dataset import Batch, Dataset
 from ..objective import OnEta
 from ..problem import Problem
+from ..settle import settle
 from .batched import batched
+from .precision import Half
 
 __all__ = ["Program", "Single", "Stacked", "stackable"]
 
@@ -51,6 +54,7 @@ class Program(ABC):
         self.buffers = {k: torch.stack([own[k] for own in buffers]) for k in buffers[0]} if stacked else buffers[0]
         self._set_prior(named[0])
         self.passes: Passes | None = self._passes()
+        self.half: Half | None = None
 
     @staticmethod
     def _views(flat: Tensor, like: Mapping[str, Tensor]) -> list[Tensor]:
@@ -82,14 +86,23 @@ class Program(ABC):
     # --- the loss and its gradient ------------------------------------------------------------------------------
     def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
         """The loss of a batch, summed over members; its gradient is left in `gradient`."""
-        if self.passes is None:
+        if self.passes is None or self.half is not None:
             self.gradient.zero_()
-            loss = self.log_likelihood(self.output(self.problem.objective.inputs(batch)), batch).sum() * -per_target
+            loss = self.log_likelihood(self._trained(batch), batch).sum() * -per_target
             loss.backward()  # type: ignore[no-untyped-call]
             loss = loss.detach()
         else:
             loss = self._by_hand(self.passes, batch, per_target)
         return loss - self._prior(per_prior) if self.has_prior else loss
+
+    def _trained(self, batch: Batch) -> Tensor:
+        """The output of a batch in training, in the precision that was asked for."""
+        inputs = self.problem.objective.inputs(batch)
+        if self.half is None:
+            return self.output(inputs)
+        with self.half.running():
+            output = self.output(self.half.inputs(inputs))
+        return output.to(self.flat.dtype)
 
     def _by_hand(self, passes: Passes, batch: Batch, per_target: float) -> Tensor:
         with torch.no_grad():
@@ -135,6 +148,23 @@ class Program(ABC):
         value = (torch.vmap(smooth) if self.stacked else smooth)(self.parameters).sum() * per_prior
         (-value).backward()  # type: ignore[no-untyped-call]
         return value.detach()
+
+    # --- statistics of the rows ---------------------------------------------------------------------------------
+    @torch.no_grad()
+    def settle(self, data: Dataset) -> None:
+        """Give layers that keep statistics of the rows those of θ as it is now."""
+        if not any(getattr(layer, "track_running_stats", False) for layer in self.module.modules()):
+            return
+        problem = self.problem.with_(data=data)
+        if not self.stacked:
+            settle(self.module, problem).train()
+            return
+        for member in range(self.members):
+            module = copy.deepcopy(self.module)
+            own = {name: value[member] for name, value in (self.parameters | self.buffers).items()}
+            module.load_state_dict(own, strict=False)
+            for name, value in settle(module, problem).named_buffers():
+                self.buffers[name][member] = value
 
     # --- held-out rows ------------------------------------------------------------------------------------------
     @torch.no_grad()
