@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= 2
 
-.PHONY: demo test lint types contracts unit matrix bench clean
+.PHONY: demo test lint types contracts unit portable matrix bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,19 @@ contracts: $(VENV)/.tested
 
 unit: $(VENV)/.tested  ## doctests and tests
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) -m "not matrix"
+
+# Other machines, as far as one can play them: instruction sets of the libraries, threads, seeds.
+MACHINES := MKL_CBWR=COMPATIBLE,ATEN_CPU_CAPABILITY=default,OMP_NUM_THREADS=1,LIKELY_SEED_SHIFT=1 \
+	MKL_CBWR=AVX2,ATEN_CPU_CAPABILITY=avx2,OPENBLAS_CORETYPE=Haswell,OMP_NUM_THREADS=2,LIKELY_SEED_SHIFT=2
+NUMERICAL := tests/common tests/kernels tests/likelihoods tests/probability tests/optim tests/sampling tests/networks \
+	tests/inference tests/models tests/evaluate tests/theory
+PORTABLE ?= -m "not matrix" $(NUMERICAL)
+
+portable: $(VENV)/.tested  ## the numerical tests on simulated machines; PORTABLE="-m sensitive tests" for the quick part
+	for machine in $(MACHINES); do \
+		echo "== $$machine"; \
+		env $$(echo $$machine | tr , ' ') $(BIN)/pytest -n $(CORES) $(PORTABLE) || exit 1; \
+	done
 
 matrix: $(VENV)/.tested  ## every likelihood × network × prior × inference
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) -m matrix tests/common

@@ -1,4 +1,4 @@
-"""Every test starts from the same seeds, on one thread, and leaves torch as it found it."""
+"""Every test starts from the same seeds, on one thread unless told otherwise, and leaves torch as it found it."""
 
 import os
 import random
@@ -22,11 +22,11 @@ hypothesis.settings.load_profile("likely")
 
 @pytest.fixture(autouse=True)
 def settled():
-    """The same seeds and one thread before; torch's defaults unchanged after."""
+    """The same seeds before, and one thread unless OMP_NUM_THREADS says otherwise; torch unchanged after."""
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 (scikit-learn draws from numpy's global state where random_state is None)
     torch.manual_seed(0)
-    torch.set_num_threads(1)
+    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     before = _defaults()
     yield
     after = _defaults()
@@ -42,6 +42,12 @@ def _defaults():
         "grad": torch.is_grad_enabled(),
         "validate": torch.distributions.Distribution._validate_args,
     }
+
+
+@pytest.fixture
+def seed():
+    """The seed of a statistical test: 0, or what `make portable` shifts it to. Such a test passes for all but a few."""
+    return int(os.environ.get("LIKELY_SEED_SHIFT", "0"))
 
 
 @pytest.fixture(scope="session")

@@ -114,6 +114,7 @@ def test_questions_before_fit(method):
 
 
 # --- little or degenerate data: an answer, never NaN ------------------------------------------------------------------
+@pytest.mark.sensitive
 @pytest.mark.parametrize(
     "model",
     [

@@ -18,6 +18,7 @@ from likely.optim import Adam
 SKIPS = ("concatenate", "add")
 
 
+@pytest.mark.sensitive
 @pytest.mark.parametrize(("upsample", "skip"), list(itertools.product(UPSAMPLES, SKIPS)))
 @pytest.mark.parametrize("in_shape", [(3, 8, 12), (3, 7, 5), (2, 9), (9,)])
 def test_there_is_an_answer_at_every_position(in_shape, upsample, skip):
@@ -27,10 +28,11 @@ def test_there_is_an_answer_at_every_position(in_shape, upsample, skip):
     net = spec.build(in_shape, 2).eval()
     each = net(x)
     assert each.shape == (4, *positions, 2)
-    torch.testing.assert_close(each[:1], net(x[:1]), atol=1e-6, rtol=1e-5)  # whatever else is in the batch
+    close = {"atol": 1e-5 * float(each.detach().abs().max()), "rtol": 0.0}  # float32 sums, in the units of the answers
+    torch.testing.assert_close(each[:1], net(x[:1]), **close)  # whatever else is in the batch
     mean = spec.replace(output="mean").build(in_shape, 2).eval()
     mean.load_state_dict(net.state_dict())
-    torch.testing.assert_close(mean(x), each.flatten(1, -2).mean(1), atol=1e-6, rtol=1e-5)
+    torch.testing.assert_close(mean(x), each.flatten(1, -2).mean(1), **close)
 
 
 @pytest.mark.parametrize("skip", SKIPS)

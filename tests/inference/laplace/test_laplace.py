@@ -220,6 +220,7 @@ def test_any_module_and_positions(rng, form):
     assert kinds == {"full": ["Dense"], "diagonal": ["Diagonal"], "kronecker": ["Layer", "Diagonal"]}[form]
 
 
+@pytest.mark.sensitive
 @pytest.mark.parametrize("form", FORMS)
 def test_save_and_load(rng, tmp_path, form):
     model, X, y = network_fit(form, Categorical(), rng, draws=8)

@@ -191,6 +191,7 @@ def test_the_bound_grows_on_average_and_answers_are_less_sure_away_from_data(wav
     assert outside > 2 * inside
 
 
+@pytest.mark.sensitive
 def test_answers_are_repeatable_and_a_file_keeps_them(wave, tmp_path):
     X, y = wave
     for family in ("mean-field", "low-rank", "full-rank"):

@@ -191,6 +191,7 @@ def test_more_rows_than_fit_in_memory_are_refused_before_they_are_tried():
         KernelRidge().fit(np.zeros((10_000_000, 1)), np.zeros(10_000_000))
 
 
+@pytest.mark.sensitive
 @pytest.mark.parametrize("kernel", ["rbf(0.5)", RBF((1.0, 2.0, 3.0)) * 2.0 + White(0.1), Deep(MLP((4,))), Periodic()])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["equal", "weighted"])
 def test_saved_and_loaded_it_is_the_same(tmp_path, kernel, weight):

@@ -454,6 +454,7 @@ for name, (likelihood, data) in cases.items():
 """
 
 
+@pytest.mark.sensitive
 def test_two_processes_find_what_one_finds(by_processes):
     alone, *together = by_processes(SCRIPT)
     for name, value in alone.items():

@@ -218,6 +218,7 @@ def test_missing_values_end_where_no_parameter_raises_the_likelihood(kind):
         np.testing.assert_allclose(gradient, 0, atol=2e-4)
 
 
+@pytest.mark.sensitive
 def test_the_order_of_rows_with_holes_does_not_matter():
     X = with_holes(clouds())
     order = np.random.default_rng(3).permutation(len(X))
@@ -226,8 +227,8 @@ def test_the_order_of_rows_with_holes_does_not_matter():
         warnings.simplefilter("ignore")
         one = GaussianMixture(3, inference=few, means_init=clouds()[:3]).fit(X)
         two = GaussianMixture(3, inference=few, means_init=clouds()[:3]).fit(X[order])
-    np.testing.assert_allclose(one.means_, two.means_, rtol=1e-8)
-    np.testing.assert_allclose(one.log_prob(X)[order], two.log_prob(X[order]), rtol=1e-8)
+    np.testing.assert_allclose(one.means_, two.means_, rtol=0, atol=1e-8 * np.nanstd(X))
+    np.testing.assert_allclose(one.log_prob(X)[order], two.log_prob(X[order]), rtol=0, atol=1e-8)  # nats of a row
 
 
 # --- singularities ------------------------------------------------------------------------------------------------

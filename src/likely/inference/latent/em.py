@@ -26,10 +26,15 @@ from .latent import Latent, Params
 __all__ = ["EM", "elbo"]
 
 
+ROUNDING = 1e-15
+"""Of a log-likelihood: a rise by less cannot be told from the order in which rows were added up."""
+
+
 class EM(Inference):
     """EM(max_iter=100, tol=1e-5, starts=1): stop when one step raises the log-likelihood by less than `tol` a row.
 
-    `starts` different first guesses run side by side and the best one is kept.
+    `starts` different first guesses run side by side and the best one is kept. With `tol=0` all `max_iter` steps are
+    taken: the log-likelihood never falls but by rounding, which would be another end on every machine.
 
     >>> from likely import GaussianMixture
     >>> model = GaussianMixture(n_components=2, inference=EM(max_iter=200), random_state=0)
@@ -66,7 +71,7 @@ class EM(Inference):
                 statistics, value = _expected(model, params)
                 trace.append(value)
                 report(step, log_likelihood=float(value.max()))
-                converged = step > 0 and bool((value - trace[-2] < self.tol * model.count).all())
+                converged = step > 0 and self.tol > 0 and settled(value, trace[-2], self.tol * model.count)
                 if converged or step == self.max_iter:
                     break
                 params = model.maximise(params, statistics)
@@ -81,6 +86,16 @@ class EM(Inference):
         chosen = {name: value[best : best + 1] for name, value in params.items()}
         kept = {"trace": torch.stack(trace)[:, best], "finals": trace[-1], "converged": converged}
         return Posterior(LatentDensity(model), chosen, {}, info={"em": kept})
+
+
+def settled(value: Tensor, before: Tensor, least: float) -> bool:
+    """Whether no start has risen by `least`, or by what rounding alone can make of a sum.
+
+    >>> one, two = torch.tensor([-100.0, -7.0]).double(), torch.tensor([-99.9, -7.0]).double()
+    >>> settled(two, one, least=0.01), settled(two, one, least=0.2)
+    (False, True)
+    """
+    return bool((value - before < (ROUNDING * value.abs()).clamp_min(least)).all())
 
 
 def best_start(finals: Tensor) -> int:
