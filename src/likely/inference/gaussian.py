@@ -1,4 +1,4 @@
-"""A normal posterior of a linear model's parameters: predictions include what is unknown of θ, in closed form.
+"""A normal distribution of parameters, and the posterior of a linear model: what is unknown of θ, in closed form.
 
 η | x ~ Normal(x̃ᵀθ̂, x̃ᵀΣx̃),   so   y | x ~ Normal(x̃ᵀθ̂, σ² + x̃ᵀΣx̃)      with x̃ = [x, 1]
 """
@@ -6,17 +6,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.distributions import Distribution, Normal
+from torch.distributions import Distribution, MultivariateNormal, Normal
 
 from ..core.files import check_tensors
 from ..core.layout import laid_out
 from .posterior import Posterior
 
-__all__ = ["GaussianPosterior"]
+__all__ = ["Gaussian", "GaussianPosterior"]
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """Normal(mean, diag(scale²) + factor factorᵀ) of parameters; either part of the covariance may be absent.
+
+    `mean` and `scale` are (…, d), `factor` (…, d, k): leading axes are independent vectors.
+
+    >>> Gaussian(torch.zeros(2), torch.ones(2), torch.tensor([[1.0], [0.0]])).covariance()
+    tensor([[2., 0.],
+            [0., 1.]])
+    """
+
+    mean: Tensor
+    scale: Tensor | None = None
+    factor: Tensor | None = None
+
+    def covariance(self) -> Tensor:
+        """The covariance matrix (…, d, d)."""
+        diagonal = torch.zeros_like(self.mean) if self.scale is None else self.scale.square()
+        matrix = torch.diag_embed(diagonal)
+        return matrix if self.factor is None else matrix + self.factor @ self.factor.mT
+
+    def variance(self) -> Tensor:
+        """Its diagonal (…, d)."""
+        diagonal = torch.zeros_like(self.mean) if self.scale is None else self.scale.square()
+        return diagonal if self.factor is None else diagonal + self.factor.square().sum(-1)
+
+    def log_prob(self, theta: Tensor) -> Tensor:
+        """The log-density at (…, d), of a covariance that is not singular."""
+        if self.factor is None and self.scale is not None:
+            return Normal(self.mean, self.scale).log_prob(theta).sum(-1)
+        return MultivariateNormal(self.mean, self.covariance()).log_prob(theta)
+
+    def draw(self, count: int, generator: torch.Generator | None, *, mirrored: bool = False) -> Tensor:
+        """`count` draws (count, …, d), differentiable in mean, scale and factor.
+
+        `mirrored`: the second half mirrors the first, so that their mean is the mean.
+        """
+        half, shape = (count + 1) // 2 if mirrored else count, self.mean.shape
+        moved = self.mean.new_zeros(half, *shape)
+        if self.scale is not None:
+            moved = moved + self._noise(generator, half, *shape) * self.scale
+        if self.factor is not None:
+            noise = self._noise(generator, half, *shape[:-1], self.factor.shape[-1])
+            many = self.factor.ndim > 2
+            moved = moved + ((self.factor @ noise.unsqueeze(-1)).squeeze(-1) if many else noise @ self.factor.T)
+        moved = torch.cat([moved, -moved])[:count] if mirrored else moved
+        return self.mean + moved
+
+    def _noise(self, generator: torch.Generator | None, *shape: int) -> Tensor:
+        return torch.randn(*shape, dtype=self.mean.dtype, generator=generator).to(self.mean.device)
 
 
 class GaussianPosterior(Posterior):
@@ -40,8 +93,7 @@ class GaussianPosterior(Posterior):
         mean = weight if bias is None else torch.cat([weight, bias[0].unsqueeze(-1)], 1)  # (outputs, p)
         values, vectors = torch.linalg.eigh(self.covariance)
         root = vectors * values.clamp_min(0).sqrt().unsqueeze(-2)
-        noise = torch.randn(count, *mean.shape, 1, dtype=mean.dtype, generator=generator)
-        draws = mean + (root @ noise).squeeze(-1)
+        draws = Gaussian(mean, factor=root).draw(count, generator)
         members = {name: value.expand(count, *value.shape[1:]).clone() for name, value in self.parameters.items()}
         members["network.weight"] = draws[..., : weight.shape[1]]
         if bias is not None:

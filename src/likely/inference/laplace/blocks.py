@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from ...core.layout import laid_out
+from ..gaussian import Gaussian
 from ..parameters import FlatParameters
 
 __all__ = ["Block", "Dense", "Diagonal", "Layer", "dense", "diagonal", "layer"]
@@ -59,7 +60,7 @@ class Dense(Block):
 
     def moved(self, shapes: Mapping[str, torch.Size], count: int, random: torch.Generator | None) -> dict[str, Tensor]:
         root = self.tensors["root"]
-        return _named(_noise(random, root, count, root.shape[1]) @ root.T, self.names, shapes)
+        return _named(Gaussian(root.new_zeros(len(root)), factor=root).draw(count, random), self.names, shapes)
 
     def fits(self, shapes: Mapping[str, torch.Size]) -> bool:
         root = self.tensors["root"]
@@ -74,7 +75,7 @@ class Diagonal(Block):
 
     def moved(self, shapes: Mapping[str, torch.Size], count: int, random: torch.Generator | None) -> dict[str, Tensor]:
         scale = self.tensors["scale"]
-        return _named(_noise(random, scale, count, len(scale)) * scale, self.names, shapes)
+        return _named(Gaussian(torch.zeros_like(scale), scale).draw(count, random), self.names, shapes)
 
     def fits(self, shapes: Mapping[str, torch.Size]) -> bool:
         return self.tensors["scale"].shape == (sum(shapes[name].numel() for name in self.names),)

@@ -25,6 +25,7 @@ from ...core.random import spread
 from ...core.spec import as_spec, is_whole, require, transient
 from ...data.rows import Ragged
 from ...optim import Adam, Optimizer
+from ..gaussian import Gaussian
 from ..log_posterior import LogPosterior
 from ..parameters import stacked
 from ..posterior import Posterior
@@ -245,8 +246,7 @@ class _Gaussian:
         return [self.mean, self.log_scale, *learned]
 
     def draw(self, count: int, random: torch.Generator) -> Tensor:
-        noise = torch.randn(count, len(self.start), dtype=self.start.dtype, generator=random).to(self.start.device)
-        return self.mean + self.log_scale.exp() * noise
+        return Gaussian(self.mean, self.log_scale.exp()).draw(count, random)
 
     def kl(self) -> Tensor:
         """KL(q‖p) = Σ ½ (σ²/λ² + (μ − θ₀)²/λ² − 1) + log λ/σ."""

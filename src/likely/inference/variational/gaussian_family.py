@@ -12,60 +12,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from ...core.layout import laid_out
+from ..gaussian import Gaussian
 
-__all__ = ["FullRank", "Gaussian", "GaussianFamily", "LowRank", "MeanField"]
+__all__ = ["FullRank", "GaussianFamily", "LowRank", "MeanField"]
 
 LOG_TAU = math.log(2 * math.pi)
-
-
-@dataclass(frozen=True)
-class Gaussian:
-    """Normal(mean, diag(scale²) + factor factorᵀ); either part of the covariance may be absent.
-
-    >>> Gaussian(torch.zeros(2), torch.ones(2), torch.tensor([[1.0], [0.0]])).covariance()
-    tensor([[2., 0.],
-            [0., 1.]])
-    """
-
-    mean: Tensor
-    scale: Tensor | None = None
-    factor: Tensor | None = None
-
-    def __post_init__(self) -> None:
-        for name, value in vars(self).items():
-            object.__setattr__(self, name, None if value is None else laid_out(value))
-
-    def covariance(self) -> Tensor:
-        """The covariance matrix (d, d)."""
-        found = self.mean.new_zeros(len(self.mean), len(self.mean))
-        if self.scale is not None:
-            found = found + torch.diag(self.scale.square())
-        return found if self.factor is None else found + self.factor @ self.factor.T
-
-    def variance(self) -> Tensor:
-        """Its diagonal (d,)."""
-        found = torch.zeros_like(self.mean) if self.scale is None else self.scale.square()
-        return found if self.factor is None else found + self.factor.square().sum(1)
-
-    def draw(self, count: int, generator: torch.Generator | None, *, mirrored: bool = False) -> Tensor:
-        """`count` vectors (count, d). `mirrored`: the second half mirrors the first, so that their mean is the mean."""
-        half = (count + 1) // 2 if mirrored else count
-        moved = self.mean.new_zeros(half, len(self.mean))
-        if self.scale is not None:
-            moved = moved + self._noise(half, len(self.mean), generator) * self.scale
-        if self.factor is not None:
-            moved = moved + self._noise(half, self.factor.shape[1], generator) @ self.factor.T
-        moved = torch.cat([moved, -moved])[:count] if mirrored else moved
-        return self.mean + moved
-
-    def _noise(self, count: int, size: int, generator: torch.Generator | None) -> Tensor:
-        return torch.randn(count, size, dtype=self.mean.dtype, generator=generator).to(self.mean.device)
 
 
 class GaussianFamily:

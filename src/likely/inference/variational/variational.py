@@ -22,6 +22,7 @@ from ...core.layout import laid_out
 from ...core.random import spread
 from ...core.spec import as_spec, require, transient
 from ...optim import Adam, Cosine, Optimizer
+from ..gaussian import Gaussian
 from ..log_posterior import LogPosterior
 from ..parameters import FlatParameters, stacked
 from ..posterior import Posterior, check_draws
@@ -37,7 +38,6 @@ from ..training.engine import Step, fingerprint, optimizer_state, restore_optimi
 from ..training.mini_batches import MiniBatches, lightened, started
 from .gaussian_family import (
     FullRank,
-    Gaussian,
     GaussianFamily,
     LowRank,
     MeanField,
@@ -148,6 +148,8 @@ class _Climb(Step):
         problem = density.problem
         self.constant = float(problem.log_prior(density.named(centre)) - density.log_prior(centre.unsqueeze(0)))
         self.coordinates = precondition(slope, centre, seeds[3], dense=spec.family == "full-rank")
+        assert self.coordinates.factor is not None
+        self.widths = self.coordinates.factor
         self.log_det = float(self.coordinates.log_det())
         self.slope = slope
         self.curvature = self._curvature()
@@ -162,7 +164,7 @@ class _Climb(Step):
         own = self.coordinates
         if self.spec.family == "full-rank" or len(own.centre) > SMALL:
             return None
-        return hessian(self.slope, own.centre) * torch.outer(own.factor, own.factor)
+        return hessian(self.slope, own.centre) * torch.outer(self.widths, self.widths)
 
     def _family(self, centre: Tensor) -> GaussianFamily:
         shift = torch.zeros_like(centre)
@@ -178,10 +180,10 @@ class _Climb(Step):
         if self.curvature is not None:
             values, vectors = torch.linalg.eigh(self.curvature)
             wide = vectors[:, :rank] * (1 / values[:rank].clamp(1e-6, 1) - 1).sqrt()
-            axes = self.coordinates.factor.unsqueeze(-1) * wide
+            axes = self.widths.unsqueeze(-1) * wide
             wide = wide * lengths(self.slope, self.coordinates.centre, axes).clamp_max(1)
             found = found + wide
-        axes = self.coordinates.factor.unsqueeze(-1) * found
+        axes = self.widths.unsqueeze(-1) * found
         return found * within(self.slope, self.coordinates.centre, axes, self.seeds[3])
 
     def _links(self) -> Tensor | None:
@@ -251,7 +253,7 @@ class _Climb(Step):
     def gaussian(self) -> Gaussian:
         """q in the parameters' own coordinates."""
         found, own = self.family.gaussian(), self.coordinates
-        scale = None if found.scale is None else found.scale * own.factor
+        scale = None if found.scale is None else found.scale * self.widths
         factor = None if found.factor is None else own.spread(found.factor.T).T
         return Gaussian(own.point(found.mean.unsqueeze(0))[0], scale, factor)
 

@@ -22,7 +22,6 @@ from ...core.declared import FIT, HISTORY, LIST, NOT_NEGATIVE, TABLE, TEXTS, Arr
 from ...core.draws import count_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.learned import Learned
-from ...core.random import seed_of
 from ...core.validation import as_weights
 from ...inference import EM, Inference
 from ...inference.latent.density import fit_latent
