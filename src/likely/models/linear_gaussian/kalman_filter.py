@@ -293,6 +293,10 @@ class KalmanFilter(TransformerMixin, Averaged):
             return found.swapaxes(0, 1)
         return [part.swapaxes(0, 1) for part in sequences.together(found)]
 
+    def _dimensions(self) -> dict[str, Any]:
+        arguments = {name: getattr(self, name) for name in System._fields}
+        return {"k": count_states(self.n_states, arguments), "p": self.n_features_in_}
+
     # --- inside -------------------------------------------------------------------------------------------------
     def _point(self) -> Params:
         return {name: torch.from_numpy(value) for name, value in self._system()._asdict().items()}

@@ -253,6 +253,8 @@ class FrameModel(Estimator):
         self._name()
         self.model_ = self._suited()
         self.model_._restore(learned["model"], tensors)
+        if getattr(self.model_, "n_features_in_", len(self.coded_)) != len(self.coded_):
+            raise ModelFileError(f"The file has {len(self.coded_)} columns for a model of other rows.")
 
 
 def _learn(series: nw.Series[Any]) -> Coded:
