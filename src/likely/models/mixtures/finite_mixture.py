@@ -132,7 +132,11 @@ class _FiniteMixture(DensityMixin, Averaged):
 
     def posterior(self, X: Any) -> Categorical:
         """The distribution of each row's component, as a torch distribution."""
-        return Categorical(probs=torch.from_numpy(self.predict_proba(X)))
+        share = self.predict_proba(X)
+        if not share.any(1).all():
+            row = int((~share.any(1)).argmax())
+            raise DataError(f"row {row} of X has probability 0 in every component, so that it has no posterior.")
+        return Categorical(probs=torch.from_numpy(share))
 
     def sample(
         self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
@@ -228,6 +232,9 @@ class _FiniteMixture(DensityMixin, Averaged):
         emission.check(x)
         for rows in blocks(slice(0, len(x)), self.n_components * x.shape[1]):
             share, evidence = split(emission.log_prob(params, x[rows]), params["weights"])
+            if bool(evidence.isnan().any()):
+                row = rows.start + int(evidence.isnan().any(1).nonzero()[0])
+                raise DataError(f"row {row} of X, or a parameter of the model, is too large for float64; rescale X.")
             yield rows, share[:, 0].numpy(), evidence[:, 0].numpy()
 
     def _check_arguments(self) -> None:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ...core.draws import count_of, form_of
+from ...core.declared import TEXTS
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.estimator import Estimator
 from ...data.columns import as_numbers, as_text, kind_of
@@ -160,7 +161,11 @@ class FrameModel(Estimator):
 
     def _table(self, values: np.ndarray) -> Any:
         table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
-        return table.to_pandas() if self.form_ == "pandas" else table
+        if self.form_ == "polars":
+            return table
+        import pandas as pd  # it was there when the table came in
+
+        return pd.DataFrame(table.to_dict(as_series=False))  # polars' own way needs pyarrow
 
     def sample(self, n: int = 1, random_state: Any = None, *, return_hidden: bool = False) -> Any:
         """n new rows (of one sequence, if the model is of sequences) as a table of the kind that was fitted.
@@ -246,6 +251,11 @@ class FrameModel(Estimator):
         for each in learned["coded"]:
             if each["kind"] not in ("number", "boolean", "category"):
                 raise ModelFileError(f"The file has a column of an unknown kind {each['kind']!r}.")
+        names = [column["name"] for column in learned["coded"]]
+        if not TEXTS.holds(names) or len(set(names)) < len(names):
+            raise ModelFileError(f"The file has columns without names of their own: {names!r}.")
+        if not all(TEXTS.holds(column["levels"]) for column in learned["coded"]):
+            raise ModelFileError("The file has levels of a column that are not a list of words.")
         self.coded_ = [Coded(each["name"], each["kind"], tuple(each["levels"])) for each in learned["coded"]]
         if learned["form"] not in ("pandas", "polars"):
             raise ModelFileError(f"The file has a table of an unknown kind {learned['form']!r}.")
