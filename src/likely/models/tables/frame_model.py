@@ -16,8 +16,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ...core.draws import count_of, form_of
 from ...core.declared import TEXTS
+from ...core.draws import count_of, form_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.estimator import Estimator
 from ...data.columns import as_numbers, as_text, kind_of
