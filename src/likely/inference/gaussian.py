@@ -1,6 +1,9 @@
 """A normal distribution of parameters, and the posterior of a linear model: what is unknown of θ, in closed form.
 
 η | x ~ Normal(x̃ᵀθ̂, x̃ᵀΣx̃),   so   y | x ~ Normal(x̃ᵀθ̂, σ² + x̃ᵀΣx̃)      with x̃ = [x, 1]
+
+Where σ was learned it is integrated out too: y | x ~ StudentT(ν, x̃ᵀθ̂, √(σ² + x̃ᵀΣx̃)), with ν the targets less the
+parameters that they pin down. With flat weights and p(σ) ∝ 1/σ this is exact.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from torch.distributions import Distribution, MultivariateNormal, Normal
 
 from ..core.files import check_tensors
 from ..core.layout import laid_out
+from ..likelihoods.student_t import StableStudentT
 from .posterior import Posterior
 
 __all__ = ["Gaussian", "GaussianPosterior"]
@@ -73,18 +77,25 @@ class Gaussian:
 
 
 class GaussianPosterior(Posterior):
-    """One member, the mean, and the covariance (outputs, p, p) of [weight, bias] of each output."""
+    """One member, the mean, and the covariance (outputs, p, p) of [weight, bias] of each output.
+
+    `degrees` (outputs,) are the degrees of freedom that σ was learned from; ∞ where it is known. Draws are of the
+    weights, given σ.
+    """
 
     kind = "gaussian"
-    extra = ("covariance",)
+    extra = ("covariance", "degrees")
     covariance: Tensor
+    degrees: Tensor
 
     @classmethod
-    def around(cls, module: nn.Module, covariance: Tensor, info: Mapping[str, Any]) -> GaussianPosterior:
+    def around(
+        cls, module: nn.Module, covariance: Tensor, degrees: Tensor, info: Mapping[str, Any]
+    ) -> GaussianPosterior:
         """Centred at the parameters that the module has now."""
         made = cls.of(module, info=info)
         assert isinstance(made, cls)
-        made.covariance = laid_out(covariance)
+        made.covariance, made.degrees = laid_out(covariance), laid_out(degrees)
         return made
 
     def draw(self, count: int, generator: torch.Generator | None = None) -> Posterior:
@@ -103,19 +114,22 @@ class GaussianPosterior(Posterior):
 
     @torch.no_grad()
     def predictive(self, likelihood: Any, x: Any) -> Distribution:
-        """Normal with the variance of the noise and of η."""
+        """Normal with the variance of the noise and of η, or Student's t where σ was learned."""
         plain = likelihood.distribution(self.eta(x)[0])
         rows = x.to(self.dtype)
         rows = rows.flatten(1) if self.module.flatten else rows
         if "network.bias" in self.parameters:
             rows = torch.cat([rows, torch.ones_like(rows[..., :1])], -1)
         variance = torch.einsum("...i,kij,...j->...k", rows, self.covariance, rows).clamp_min(0)
-        variance = variance.reshape(plain.mean.shape)
-        return Normal(plain.mean, (plain.variance + variance).sqrt(), validate_args=False)
+        degrees = self.degrees.expand_as(variance).reshape(plain.mean.shape)
+        scale = (plain.variance + variance.reshape(plain.mean.shape)).sqrt()
+        if bool(self.degrees.isinf().any()):
+            return Normal(plain.mean, scale, validate_args=False)
+        return StableStudentT(degrees, plain.mean, scale, validate_args=False)
 
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         learned, tensors = super().state()
-        return learned, tensors | {"covariance": self.covariance}
+        return learned, tensors | {"covariance": self.covariance, "degrees": self.degrees}
 
     @classmethod
     def restore(cls, module: nn.Module, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
@@ -123,6 +137,7 @@ class GaussianPosterior(Posterior):
         assert isinstance(made, cls)
         weight = made.parameters["network.weight"]
         size = weight.shape[2] + ("network.bias" in made.parameters)
-        check_tensors({"covariance": (weight.shape[1], size, size)}, {"covariance": tensors["covariance"]})
-        made.covariance = tensors["covariance"].to(made.dtype)
+        shapes = {"covariance": (weight.shape[1], size, size), "degrees": (weight.shape[1],)}
+        check_tensors(shapes, {name: tensors[name] for name in shapes})
+        made.covariance, made.degrees = (tensors[name].to(made.dtype) for name in shapes)
         return made

@@ -482,7 +482,7 @@ def test_a_variance_far_from_where_it_began_is_found():
     rng = np.random.default_rng(0)
     x = rng.uniform(-3, 3, (60, 1))
     y = 1e3 * (np.sin(2 * x[:, 0]) + 0.1 * rng.normal(size=60))
-    model = GaussianProcess(1.0 * RBF(), starts=1).fit(x, y)
+    model = GaussianProcess(1.0 * RBF()).fit(x, y)
     assert model.converged_
     assert model.kernel_.variance > 3e5
     assert model.log_evidence_ == pytest.approx(GaussianProcess().fit(x, y).log_evidence_, abs=1e-3)

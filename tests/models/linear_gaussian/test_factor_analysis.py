@@ -83,7 +83,7 @@ def test_the_trace_never_falls_and_ends_at_the_log_likelihood():
 
 @pytest.mark.parametrize("holes", [0.0, 0.15])
 def test_weights_are_repeats(holes):
-    X = with_holes(made(80), holes)
+    X = with_holes(made(300), holes)
     weight = np.random.default_rng(1).integers(0, 4, len(X))
     weighted = FactorAnalysis(2).fit(X, sample_weight=weight)
     repeated = FactorAnalysis(2).fit(np.repeat(X, weight, axis=0))
@@ -195,7 +195,7 @@ def test_unrotated_components_have_a_diagonal_falling_signal():
 
 # --- answers ----------------------------------------------------------------------------------------------------
 def test_transform_is_the_mean_of_the_posterior_and_missing_values_widen_it():
-    X = made(50)
+    X = made(300)
     model = FactorAnalysis(2).fit(X)
     np.testing.assert_array_equal(model.transform(X), model.posterior(X).mean)
     holes = with_holes(X, 0.3)

@@ -35,8 +35,10 @@ class Exact(Inference):
     """The closed form for linear models with normal noise: `posterior="point"` (its mode) or `"full"` (all of it).
 
     Point: a learned σ is the most probable one. Full: a learned σ maximises the evidence, which with flat weights is
-    the unbiased RSS / (n − p); predictions then include what is unknown of θ, and `posterior_.info["log_evidence"]` is
-    log p(y). Where there is no closed form, Newton's method takes over, and a warning says so.
+    the unbiased RSS / (n − p); predictions then include what is unknown of θ and of σ (Student's t, with n less the
+    number of parameters that the data determine as degrees of freedom: exact for flat weights), and
+    `posterior_.info["log_evidence"]` is log p(y) at that σ. Where there is no closed form, Newton's method takes
+    over, and a warning says so.
 
     >>> from likely import Regressor
     >>> Regressor(inference=Exact()).fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(6)
@@ -74,7 +76,9 @@ class Exact(Inference):
         info = {"log_evidence": sum(s.log_evidence for s in solutions)} if full else {}
         if not full:
             return Posterior.of(design.module)
-        return GaussianPosterior.around(design.module, torch.stack([s.covariance for s in solutions]), info)
+        covariance = torch.stack([s.covariance for s in solutions])
+        degrees = torch.tensor([s.degrees for s in solutions], dtype=torch.float64)
+        return GaussianPosterior.around(design.module, covariance, degrees, info)
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class _Solution:
     scale: float
     covariance: Tensor  # of [weight, bias]
     log_evidence: float
+    degrees: float  # of freedom that σ was learned from; ∞ if it is known
 
 
 def _solve(regression: Regression, moments: Moments, scale: float | None, full: bool) -> _Solution:
@@ -118,7 +123,7 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
         return moments.total - ridge.pinned(variance) - int(regression.bias and not penalised_bias)
 
     variance = scale**2 if scale is not None else None
-    if variance is None:
+    if scale is None:
         variance = _variance(lambda v: residual(theta(v)) / max(free(v), 1e-300), moments, bool(penalty.any()))
     point = theta(variance)
     bias = None
@@ -126,7 +131,10 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
         bias = point[d:] if penalised_bias else (moments.y_mean - point @ moments.x_mean).reshape(1)
     covariance = _covariance(regression, moments, gram, penalty, variance, penalised_bias) if full else torch.empty(0)
     log_evidence = evidence_at(variance) if full else math.nan
-    return _Solution(point[:d], bias, math.sqrt(variance), covariance, log_evidence)
+    # without a residual nothing is known of σ, and there is no t to speak of
+    learned = full and scale is None and free(variance) > 0 and residual(point) > 0
+    degrees = free(variance) if learned else math.inf
+    return _Solution(point[:d], bias, math.sqrt(variance), covariance, log_evidence, degrees)
 
 
 class _Ridge:

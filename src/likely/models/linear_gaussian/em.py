@@ -57,7 +57,7 @@ class LinearGaussianEM(Latent):
     def start(self, seeds: list[int]) -> Params:
         """The principal directions for the first seed; random loadings that explain half the variance for others."""
         d, k = self.x.shape[1], self.factors
-        values, vectors = torch.linalg.eigh(self._correlation())
+        values, vectors = torch.linalg.eigh(self.correlation())
         kept = values[-k:].flip(0)
         rest = (values.sum() - kept.sum()).clamp_min(0) / max(d - k, 1)
         found = [vectors[:, -k:].flip(1) * (kept - rest).clamp_min(1e-3 * values.mean()).sqrt()]
@@ -242,7 +242,7 @@ class LinearGaussianEM(Latent):
     def _block_rows(self) -> int:
         return max(self.x.shape[1] + 1, WORK // ((self.factors + 1) ** 2 + self.x.shape[1]))
 
-    def _correlation(self) -> Tensor:
+    def correlation(self) -> Tensor:
         """Second moments of the scaled columns, missing values at the mean."""
         d = self.x.shape[1]
         total = torch.zeros(d, d, dtype=torch.float64)

@@ -16,13 +16,16 @@ import torch
 
 from ...core.declared import FIT, FORM, HISTORY, POSITIVE, Array, Arrays, Values
 from ...core.errors import DataError, LikelyWarning, SpecError
+from ...core.spec import as_spec
 from ...core.validation import as_weights
 from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
 from ...inference.latent.latent import Params
+from ...inference.problem import Inference
 from ..averaged import INFO
 from .base import LinearGaussian, LinearGaussianModel, signed
 from .em import LinearGaussianEM
+from .profile import best_noise, loadings_of
 
 __all__ = ["FactorAnalysis", "varimax"]
 
@@ -32,8 +35,9 @@ ROTATIONS = (None, "varimax")
 class FactorAnalysis(LinearGaussianModel):
     """`n_components` factors, one noise variance for each column; found by EM, missing values (NaN) marginalised.
 
-    `transform` gives the posterior mean of z, `posterior` its distribution. A column whose noise wants to vanish (a
-    Heywood case) is held at `floor` times its variance, with a warning.
+    `transform` gives the posterior mean of z, `posterior` its distribution. Where no value is missing, the
+    end is that of L-BFGS on the noise alone, from several starts. A column whose noise wants to vanish (a Heywood case)
+    is held at `floor` times its variance, with a warning.
 
     Learned: `components_` = Wᵀ (k, d), `noise_variance_` (d,), `mean_`, and of the fit `history_` (the log-likelihood
     at each step; it never falls), `log_likelihood_`, `n_iter_`, `converged_`.
@@ -88,12 +92,16 @@ class FactorAnalysis(LinearGaussianModel):
         )
         options = {"name": "FactorAnalysis", "random_state": self.random_state, "verbose": bool(self.verbose)}
         found = fit_latent(self.inference, latent, self.prior, **options)
-        self._report(found.params["noise"].numpy())
-        model = latent.restored(found.params)
+        params, self.history_ = found.params, found.trace.numpy()
+        by_likelihood = as_spec(self.inference, Inference, "inference").needs == {"expectations"}
+        if by_likelihood and latent.complete and found.converged and self.n_components < x.shape[1]:
+            params, self.history_ = self._finished(latent, params)
+        self._report(params["noise"].numpy())
+        model = latent.restored(params)
         self._keep_members(found, latent.restored)
         self.noise_variance_, self.mean_ = model.noise.numpy(), model.mean.numpy()
-        self.history_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
-        self.log_likelihood_ = float(latent.expect({name: value[None] for name, value in found.params.items()})[1])
+        self.n_iter_, self.converged_ = found.n_iter, found.converged
+        self.log_likelihood_ = float(latent.expect({name: value[None] for name, value in params.items()})[1])
         loadings = _diagonal(model.loadings.numpy(), self.noise_variance_)
         loadings = varimax(loadings) if self.rotation == "varimax" else loadings
         self.components_ = np.ascontiguousarray(signed(loadings.T))
@@ -124,6 +132,21 @@ class FactorAnalysis(LinearGaussianModel):
             raise SpecError(f'FactorAnalysis(rotation={self.rotation!r}): rotation must be None or "varimax".')
         if not (isinstance(self.floor, int | float) and 0 < self.floor < 1):
             raise SpecError(f"FactorAnalysis(floor={self.floor!r}): floor must be a number between 0 and 1.")
+
+    def _finished(self, latent: LinearGaussianEM, params: Params) -> tuple[Params, np.ndarray]:
+        """The top of the likelihood where no value is missing; EM creeps towards it where noise nearly vanishes."""
+        covariance, factors = latent.correlation().numpy(), int(self.n_components)
+        if np.diag(covariance).min() < 0.5:  # a constant column, which has no variance to scale by
+            return params, self.history_
+        noise = best_noise(covariance, factors, params["noise"].numpy(), self.floor)
+        top = params | {
+            "noise": torch.from_numpy(noise),
+            "loadings": torch.from_numpy(loadings_of(covariance, factors, noise)),
+            "mean": torch.zeros_like(params["mean"]),
+        }
+        log_likelihood = float(latent.expect({name: value.unsqueeze(0) for name, value in top.items()})[1])
+        last = self.history_[-1]
+        return top if log_likelihood > last else params, np.append(self.history_, max(log_likelihood, last))
 
     def _report(self, noise: np.ndarray) -> None:
         """Say which columns are held at the floor."""
