@@ -116,5 +116,5 @@ def test_an_inference_that_cannot_names_those_that_can():
 def test_a_game_knows_whose_a_parameter_is():
     game = Game("GAN", ("generator", "critic"))
     assert game.player_of("generator.0.bias") == "generator"
-    with pytest.raises(SpecError, match="parameter 'judge.weight' of none of its players"):
+    with pytest.raises(SpecError, match=r"parameter 'judge\.weight' of none of its players"):
         game.player_of("judge.weight")
