@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -13,8 +15,12 @@ from ..core.errors import SpecError
 from ..core.spec import Spec, as_spec
 from ..data.rows import Inputs
 from .adopted import adopted
+from .condition import Conditioned, condition_width
+from .layers.steps import Embedding
 
 __all__ = ["Network", "as_network", "refuse_absurd", "refuse_large"]
+
+Shape = tuple[int, ...]
 
 MOST_WEIGHTS = 10**8
 MOST_LAYERS = 2_000
@@ -46,6 +52,22 @@ class Network(Spec, axis="network"):
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         """A new module with new random parameters."""
         raise NotImplementedError(f"{type(self).__name__} must build its module")
+
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        """The shape of a row with an axis of its own for the features of a position, and which axis that is."""
+        return in_shape, -1
+
+    def conditioned(self, in_shape: Shape, out_features: int, condition: Shape) -> nn.Module:
+        """The module for x and a condition: one for x alone with more features, see `networks.condition`."""
+        tokens = getattr(self, "tokens", None)
+        if tokens is not None:
+            width = int(getattr(self, "width", 0) or getattr(self, "hidden", 0))
+            wide = self.replace(tokens=None).build((*in_shape, width + math.prod(condition)), out_features)
+            return Conditioned(wide, (*in_shape, width), -1, Embedding(tokens, width))
+        shape, axis = self.features_at(in_shape)
+        more, place = condition_width(condition, shape, axis), axis % len(shape)
+        widened = (*shape[:place], shape[place] + more, *shape[place + 1 :])
+        return Conditioned(self.build(widened, out_features), shape, axis)
 
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         """What the inputs are standardised by: a shape that broadcasts against rows, with 1 along what is alike.
@@ -99,10 +121,11 @@ class _Module(Network):
 
     module: nn.Module
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         """A copy; its layers with `reset_parameters` start anew, so that members of an ensemble differ.
 
-        Layers whose parameters are all frozen (`requires_grad=False`) keep their weights.
+        Layers whose parameters are all frozen (`requires_grad=False`) keep their weights. A condition is handed to the
+        module's own `forward(x, condition)`.
         """
         fresh = copy.deepcopy(self.module)
         for layer in fresh.modules():
@@ -116,11 +139,14 @@ class _Module(Network):
 class _Builder(Network):
     """A user's function `build(in_shape, out_features)` that returns an `nn.Module`."""
 
-    function: Callable[[tuple[int, ...], int], nn.Module]
+    function: Callable[..., nn.Module]
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         """A copy of what the function returns: it may give one and the same module every time."""
-        module = self.function(in_shape, out_features)
+        told = () if condition is None else (condition,)
+        if told and len(inspect.signature(self.function).parameters) < 3:
+            raise SpecError("network: for a condition, the function must take (in_shape, out_features, condition).")
+        module = self.function(in_shape, out_features, *told)
         if not isinstance(module, nn.Module):
             found = type(module).__name__
             raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {found}.")

@@ -16,7 +16,7 @@ from torch import nn
 from ..core.errors import DataError, SpecError
 from ..core.spec import is_among, is_share, is_whole, require
 from ..data.rows import Inputs, Rows
-from .base import Network, refuse_absurd, refuse_large
+from .base import Network, Shape, refuse_absurd, refuse_large
 from .layers.activation import ACTIVATIONS, activation
 from .layers.conv import (
     PADDINGS,
@@ -85,13 +85,18 @@ class ConvNet(Network):
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (128,)")
         require(self.pool in ("flatten", "mean"), self, "pool", "flatten or mean")
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((1, *in_shape) if len(in_shape) == 1 else in_shape), 0
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return channel_columns(in_shape)
 
     def check(self, x: Inputs) -> None:
         check_images(self, x)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         shape = image_shape(in_shape, "ConvNet")
         reach = self.dilation * (self.kernel - 1)  # positions that padding may add
         refuse_large(self, max(shape[0], *self.channels) * math.prod(side + reach for side in shape[1:]))

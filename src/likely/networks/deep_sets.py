@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..core.errors import SpecError
 from ..core.spec import is_share, is_whole, require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .graph_network import drafted
 from .layers.activation import ACTIVATIONS, activation
 from .layers.dropout import Dropout
@@ -98,10 +98,15 @@ class DeepSets(Network):
     def any_length(self) -> bool:
         return True
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         if len(in_shape) not in (1, 2) or min(in_shape) < 1 or out_features < 1:
             raise SpecError(
                 f"DeepSets takes sets: rows of shape (elements, features), or (elements,) for one number each; found "

@@ -16,7 +16,7 @@ from ..core.errors import SpecError
 from ..core.spec import is_share, is_whole, require
 from ..data.graph import Graph, Graphs
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .conv_net import weights_of
 from .layers.activation import ACTIVATIONS, activation
 from .layers.dropout import Dropout
@@ -106,10 +106,15 @@ class _GraphNetwork(Network):
         whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive whole numbers, such as (16,)")
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return in_shape, 0  # features of edges, where there are some, come after those of nodes
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return in_shape[:1]
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         name = type(self).__name__
         if len(in_shape) not in (1, 2) or min(in_shape) < 1 or out_features < 1:
             raise SpecError(

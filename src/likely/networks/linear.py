@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from .base import Network
+from .base import Network, Shape
 
 __all__ = ["Linear"]
 
@@ -18,8 +18,10 @@ class Linear(Network):
 
     bias: bool = True
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         """One `nn.Linear`."""
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         layer = nn.Linear(in_shape[-1], out_features, bias=self.bias)
         for parameter in layer.parameters():
             nn.init.zeros_(parameter)

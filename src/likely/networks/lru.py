@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ..core.spec import is_whole, require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .layers.dropout import Dropout
 from .layers.init import lecun
 from .layers.scan import scan
@@ -91,6 +91,9 @@ class LRU(Network):
     def any_length(self) -> bool:
         return True
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
 
@@ -98,7 +101,9 @@ class LRU(Network):
         if self.tokens is not None:
             check_tokens(x, self.tokens)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         check_sequence_shape(self, in_shape, out_features)
         inputs = self.tokens or step_features(in_shape)
         refuse_absurd(self, self.width * (inputs + out_features + self.layers * (2 * self.state + self.width + 8)))

@@ -11,7 +11,7 @@ from torch import nn
 
 from ..core.errors import SpecError
 from ..core.spec import is_among, is_share, is_whole, require
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .layers.activation import ACTIVATIONS, activation
 from .layers.dropout import Dropout
 from .layers.init import INITS, initialise, lecun
@@ -65,7 +65,9 @@ class MLP(Network):
         require(skips, self, "residual", f"None or one of {', '.join(RESIDUALS)}")
         require(isinstance(self.bias, bool), self, "bias", "True or False")
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         if not in_shape or in_shape[-1] < 1 or out_features < 1:
             raise SpecError(f"MLP needs one input and one output or more; found {in_shape} and {out_features}.")
         refuse_absurd(self, self._weights(in_shape[-1], out_features))

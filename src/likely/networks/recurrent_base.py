@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from ..core.errors import SpecError
 from ..core.spec import is_share, is_whole, require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .layers.dropout import Dropout
 from .layers.init import lecun
 from .layers.recurrent import RecurrentLayer, State
@@ -72,6 +72,9 @@ class _RecurrentNetwork(Network):
     def any_length(self) -> bool:
         return True
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)
 
@@ -79,7 +82,9 @@ class _RecurrentNetwork(Network):
         if self.tokens is not None:
             check_tokens(x, self.tokens)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         check_sequence_shape(self, in_shape, out_features)
         width = self.hidden if self.tokens is not None else step_features(in_shape)
         given = self.hidden * (2 if self.bidirectional else 1)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from ..core.spec import is_whole, require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd, refuse_large
+from .base import Network, Shape, refuse_absurd, refuse_large
 from .conv_net import (
     assembled,
     check_images,
@@ -101,13 +101,18 @@ class ResNet(Network):
         require(is_whole(self.blocks), self, "blocks", "a whole number, 1 or more")
         require(isinstance(self.preactivation, bool), self, "preactivation", "True or False")
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((1, *in_shape) if len(in_shape) == 1 else in_shape), 0
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return channel_columns(in_shape)
 
     def check(self, x: Inputs) -> None:
         check_images(self, x)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         shape = image_shape(in_shape, "ResNet")
         refuse_large(self, max(shape[0], *self.channels) * math.prod(side + self.kernel for side in shape[1:]))
         with torch.device("meta"):

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ..core.errors import DataError, SpecError
 from ..core.spec import is_among, is_share, is_whole, require
 from ..data.rows import Inputs, Rows
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .layers.activation import ACTIVATIONS
 from .layers.attention import SCORES, divisors
 from .layers.encoder import Encoder, EncoderState
@@ -92,7 +92,9 @@ class Transformer(Network):
             require(self.positions != "relative", self, "positions", needs)
             require(self.score == "scaled", self, "score", "left as it is with linear attention, which has its own")
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         self._refuse_shape(in_shape, out_features)
         longest = self.longest or in_shape[0]
         inputs = self.tokens or step_features(in_shape)
@@ -119,6 +121,9 @@ class Transformer(Network):
     @property
     def any_length(self) -> bool:
         return True
+
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
 
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (step_features(in_shape),)

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from ..core.spec import require
 from ..data.rows import Inputs
-from .base import Network, refuse_absurd, refuse_large
+from .base import Network, Shape, refuse_absurd, refuse_large
 from .conv_net import (
     assembled,
     check_images,
@@ -164,13 +164,18 @@ class UNet(Network):
         require(self.skip in ("concatenate", "add"), self, "skip", "concatenate or add")
         require(self.output in ("each", "mean"), self, "output", "each or mean")
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((1, *in_shape) if len(in_shape) == 1 else in_shape), 0
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return channel_columns(in_shape)
 
     def check(self, x: Inputs) -> None:
         check_images(self, x)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         shape = image_shape(in_shape, "UNet")
         sides = [-(-side // self._multiple) * self._multiple + self.kernel for side in shape[1:]]  # padded
         refuse_large(self, max(shape[0], *self.channels) * math.prod(sides))

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from ..core.errors import SpecError
 from ..core.spec import is_whole, require
-from .base import Network, refuse_absurd
+from .base import Network, Shape, refuse_absurd
 from .layers.attention import divisors
 from .layers.encoder import Encoder
 from .transformer import MOST_WEIGHTS, affine, check_encoder, encoder_weights
@@ -54,10 +54,15 @@ class ViT(Network):
         require(is_whole(self.patch), self, "patch", "a positive whole number")
         check_encoder(self)
 
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((1, *in_shape) if len(in_shape) == 2 else in_shape), 0
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*in_shape[:-2], 1, 1)
 
-    def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
+    def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
+        if condition is not None:
+            return self.conditioned(in_shape, out_features, condition)
         if len(in_shape) not in (2, 3) or min(in_shape) < 1 or out_features < 1:
             raise SpecError(
                 f"ViT takes images (channels, height, width) or signals (channels, steps), and one output or more; "

@@ -96,7 +96,8 @@ class Plan:
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
         """The inverse of `to_json`; a `ModelFileError` for what is no plan."""
-        made = Plan(**{name: tuple(v) if isinstance(v, list) else v for name, v in data.items()})
+        values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
+        made = Plan(**values)
         counts = (made.out_features, made.shared, *(made.columns or ()), *made.footprint)
         flags = (made.flatten, made.linear, made.integer)
         sound = len(made.footprint) == 2 and all(type(flag) is bool for flag in flags)
