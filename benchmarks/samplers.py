@@ -22,7 +22,7 @@ from likely.sampling.chains import arviz
 
 from .timing import Result, show
 
-__all__ = ["run"]
+__all__ = ["compare_draws", "run"]
 
 EFFECT = np.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
 ERROR = np.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
@@ -34,8 +34,8 @@ COVARIANCE = CORRELATION ** np.abs(np.subtract.outer(np.arange(SIZE), np.arange(
 def run(repeats: int = 3) -> list[Result]:
     """Both targets."""
     return [
-        *_compare("eight schools, non-centred", _schools, _schools_model, repeats),
-        *_compare(f"normal of {SIZE} correlated coordinates", _normal, _normal_model, repeats),
+        *compare_draws("eight schools, non-centred", _schools, _schools_model, repeats),
+        *compare_draws(f"normal of {SIZE} correlated coordinates", _normal, _normal_model, repeats),
     ]
 
 
@@ -79,7 +79,18 @@ def _normal_model() -> None:
     numpyro.sample("x", dist.MultivariateNormal(0.0, precision_matrix=np.linalg.inv(COVARIANCE)))
 
 
-def _compare(name: str, ours: Callable[[int], np.ndarray], model: Callable[[], None], repeats: int) -> list[Result]:
+def compare_draws(
+    name: str,
+    ours: Callable[[int], np.ndarray],
+    model: Callable[[], None],
+    repeats: int,
+    read: Callable[[dict[str, np.ndarray]], np.ndarray] | None = None,
+    target: float = 1.0,
+) -> list[Result]:
+    """Seconds for a thousand effective draws of the worst quantity, ours against NumPyro's NUTS.
+
+    `read` makes quantities (chains, draws, k) of NumPyro's draws by name.
+    """
     import jax
     from numpyro import infer
 
@@ -94,12 +105,12 @@ def _compare(name: str, ours: Callable[[int], np.ndarray], model: Callable[[], N
         jax.clear_caches()
         chains = infer.MCMC(infer.NUTS(model), num_warmup=1000, num_samples=1000, **FOUR)
         for case in ("cold", "compiled"):
-            seconds, draws = _timed(lambda seed=repeat, chains=chains: _ran(chains, jax.random.PRNGKey(seed)))
+            seconds, draws = _timed(lambda seed=repeat, chains=chains: _ran(chains, jax.random.PRNGKey(seed), read))
             costs[case].append(_cost(seconds, draws))
             means[case] = draws.mean((0, 1))
     mine = statistics.median(costs["likely"])
     results = []
-    for case, words, target in (("cold", "from a cold start", 1.0), ("compiled", "compiled before", None)):
+    for case, words, aim in (("cold", "from a cold start", target), ("compiled", "compiled before", None)):
         apart = float(np.abs(means["likely"] - means[case]).max())
         quality = f"means within {apart:.2g}, R-hat {rhat:.3f}"
         results.append(
@@ -110,7 +121,7 @@ def _compare(name: str, ours: Callable[[int], np.ndarray], model: Callable[[], N
                 statistics.median(costs[case]),
                 quality,
                 apart < 0.5 and rhat < 1.05,
-                target,
+                aim,
                 "s",
                 (min(costs["likely"]), min(costs[case])),
             )
@@ -118,9 +129,11 @@ def _compare(name: str, ours: Callable[[int], np.ndarray], model: Callable[[], N
     return results
 
 
-def _ran(chains: Any, key: Any) -> np.ndarray:
+def _ran(chains: Any, key: Any, read: Callable[[dict[str, np.ndarray]], np.ndarray] | None) -> np.ndarray:
     chains.run(key)
     found = chains.get_samples(group_by_chain=True)
+    if read is not None:
+        return read({name: np.asarray(value) for name, value in found.items()})
     order = [name for name in ("mean", "scale", "each", "x") if name in found]
     return np.concatenate([np.asarray(found[name]).reshape(4, 1000, -1) for name in order], 2)
 
