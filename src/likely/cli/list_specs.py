@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import importlib
-import inspect
-import pkgutil
 from typing import Annotated, Any
 
 import typer
 
 from ..core.errors import SpecError
+from .catalogue import Part, catalogue
 from .options import JsonOption
 from .output import print_json, print_table
 
@@ -41,30 +38,11 @@ def list_specs(
 
 
 def _all_axes() -> dict[str, list[dict[str, Any]]]:
-    """The specs of every axis by name; importing the packages is what registers them."""
-    import likely
-
-    from ..core.spec import axes, registered
-
-    for module in pkgutil.iter_modules(likely.__path__, "likely."):
-        if module.name not in ("likely.cli", "likely.__main__"):
-            importlib.import_module(module.name)
-    found: dict[str, list[type[Any]]] = {axis: list(registered(axis).values()) for axis in sorted(axes())}
-    return {axis: [_described(spec) for spec in specs] for axis, specs in found.items() if specs}
+    """The specs of every axis by name."""
+    return {axis: [_described(part) for part in parts] for axis, parts in catalogue().items()}
 
 
-def _described(spec: type[Any]) -> dict[str, Any]:
-    fields = [field for field in dataclasses.fields(spec) if field.init]
-    arguments = {field.name: _default(field) for field in fields}
-    shown = ", ".join(name if default is None else f"{name}={default}" for name, default in arguments.items())
-    meaning = (inspect.getdoc(spec) or "").split("\n\n")[0].replace("\n", " ")
-    return {"name": spec.__name__, "call": f"{spec.__name__}({shown})", "arguments": arguments, "meaning": meaning}
-
-
-def _default(field: dataclasses.Field[Any]) -> str | None:
-    """The default as text; none where the argument must be given."""
-    if field.default is not dataclasses.MISSING:
-        return repr(field.default)
-    if field.default_factory is not dataclasses.MISSING:
-        return repr(field.default_factory())
-    return None
+def _described(part: Part) -> dict[str, Any]:
+    shown = ", ".join(name if default is None else f"{name}={default}" for name, default in part.arguments.items())
+    call = f"{part.name}({shown})"
+    return {"name": part.name, "call": call, "arguments": part.arguments, "meaning": part.meaning}
