@@ -5,6 +5,7 @@ x = (column₁ encoded, column₂ encoded, …) ∈ ℝᵈ        `columns.py` s
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence, Sized
 from typing import Any, Literal, Self
@@ -15,7 +16,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ..core.errors import DataError, SpecError
+from ..core.errors import DataError, ModelFileError, SpecError
 from ..core.estimator import Estimator
 from .columns import (
     Category,
@@ -206,6 +207,10 @@ class Table(TransformerMixin, Estimator):
         return {"columns": [column.to_json() for column in self.columns_]}, {}
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        for column in learned["columns"]:
+            for name in ("mean", "centre", "scale", "first"):
+                if not (isinstance(column.get(name, 0), int | float) and math.isfinite(column.get(name, 0))):
+                    raise ModelFileError(f"The file has a column with {name}={column[name]!r}; it must be a number.")
         self._keep([column_from_json(column) for column in learned["columns"]])
 
 

@@ -200,7 +200,7 @@ def check_draws(info: Mapping[str, Any]) -> None:
     Traceback (most recent call last):
     likely.core.errors.ModelFileError: The file has draws=0 and seed=1; draws are from 1 to 1,000,000, a seed from 0.
     """
-    draws, seed = info.get("draws"), info.get("seed", 0)
+    draws, seed = info.get("draws", 0), info.get("seed", 0)
     if not is_whole(draws) or draws > MOST_DRAWS or not is_whole(seed, 0) or seed >= 2**64:
         raise ModelFileError(
             f"The file has draws={draws!r} and seed={seed!r}; draws are from 1 to {MOST_DRAWS:,}, a seed from 0."

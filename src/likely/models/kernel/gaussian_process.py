@@ -8,6 +8,7 @@ what the likelihood calls learned (σ) maximise the evidence.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
@@ -22,7 +23,7 @@ from torch.distributions import Normal as TorchNormal
 
 from ...core.declared import AMOUNT, COUNT, FLAG, NOT_NEGATIVE, NUMBER, Array, Arrays, Values, maybe
 from ...core.draws import count_of
-from ...core.errors import ConvergenceWarning, DataError, LikelyError, SpecError
+from ...core.errors import ConvergenceWarning, DataError, LikelyError, ModelFileError, SpecError
 from ...core.progress import progress
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
@@ -407,7 +408,13 @@ class GaussianProcess(Labelled):
         refuse_many(len(x) if self.inducing_ is None else len(self.inducing_), 1, "the file has too many")
         module = self._built(self.kernel_, x, 0)
         load_numbers(module, torch.from_numpy(self.kernel_numbers_))
-        self._posterior = self._solved(self._problem(module, self._likelihood(), x, y, weight))
+        problem = self._problem(module, self._likelihood(), x, y, weight)
+        if len(self.numbers_) != len(problem.start()[0]):
+            raise ModelFileError(f"GaussianProcess's numbers_ has {len(self.numbers_)} entries in this file.")
+        self._posterior = self._solved(problem)
+        noise = 1.0 if self.noise_ is None else self.noise_
+        if not 0 < noise < math.inf or not math.isfinite(self._posterior.log_evidence):
+            raise ModelFileError("The file does not fit its own specs: its hyperparameters give no finite evidence.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.errors import DataError, TrainingError
+from ...core.errors import DataError, ModelFileError, TrainingError
 from ...core.learned import Learned
 from ...core.spec import as_spec
 from ...core.validation import as_rows, check_length
@@ -85,7 +85,12 @@ class KernelMachine(Learned):
         rows = torch.from_numpy(getattr(self, self._kept))
         self.kernel_, self._module = kernel, kernel.build(rows).double()
         weights = {name.removeprefix("kernel."): value for name, value in tensors.items() if name not in own}
+        if not all(bool(value.isfinite().all()) for value in weights.values()):
+            raise ModelFileError("The file does not fit its own specs: the numbers of its kernel are not finite.")
         self._module.load_state_dict(weights)
+        with torch.no_grad():
+            if len(rows) and not bool(self._module(rows[:2], rows[:2]).isfinite().all()):
+                raise ModelFileError("The file does not fit its own specs: its kernel is not finite on its own rows.")
 
 
 def numbers_of(y: Any, rows: int, owner: str) -> np.ndarray:
