@@ -51,9 +51,10 @@ class Part:
         for base in reversed(self.bases):
             arguments |= base.arguments
         for line in self.node.body:
-            if isinstance(line, ast.AnnAssign) and isinstance(line.target, ast.Name):
-                if "ClassVar" not in ast.unparse(line.annotation):
-                    arguments[line.target.id] = _default(line.value)
+            if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
+                continue
+            if "ClassVar" not in ast.unparse(line.annotation):
+                arguments[line.target.id] = _default(line.value)
         return arguments
 
     @property
@@ -65,8 +66,8 @@ class Part:
 def catalogue() -> dict[str, list[Part]]:
     """The public parts of every axis, by name.
 
-    >>> [part.name for part in catalogue()["prior"]][:2]
-    ['Cauchy', 'Flat']
+    >>> "Normal" in [part.name for part in catalogue()["prior"]]
+    True
     """
     known: dict[str, list[Part]] = {}
     alone: dict[str, list[Part]] = {}
