@@ -106,6 +106,20 @@ def test_models_fitted_in_threads_are_those_fitted_one_by_one(name):
     assert all(together)
 
 
+@pytest.mark.sensitive
+@pytest.mark.parametrize("name", models.__all__)
+def test_a_loaded_model_answers_with_the_same_bits(name, tmp_path):
+    """Its arrays lie in memory as they did, so that the same rows take the same path through linear algebra."""
+    data, model = MODELS[name][1:], fitted(name, 0)
+    model.save(tmp_path / "model.likely")
+    loaded = likely.load(tmp_path / "model.likely")
+    assert answers(loaded, data) == answers(model, data)
+    for array in getattr(type(model), "_arrays", ()):
+        one, two = vars(model).get(array), vars(loaded).get(array)
+        assert one is None or one.strides == two.strides
+        assert one is None or one.ctypes.data % 64 == two.ctypes.data % 64 == 0 or not one.size
+
+
 def regressor(inference, seed):
     dropout = 0.3 if isinstance(inference, MAP | MCDropout) else 0.0
     return models.Regressor(network=MLP((8,), dropout=dropout), inference=inference, random_state=seed)
