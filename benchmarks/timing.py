@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Result", "Timed", "compare", "interleave", "show", "table"]
+__all__ = ["Result", "Timed", "compare", "interleave", "show", "table", "with_threads"]
 
 
 @dataclass
@@ -97,6 +97,18 @@ def compare(
         least = (mine.least, peer.least)
         results.append(Result(benchmark, name, mine.median, peer.median, words, equal, targets.get(name), "s", least))
     return results
+
+
+def with_threads(count: int, measure: Callable[[], list[Result]]) -> list[Result]:
+    """What `measure` gives with so many threads for torch; afterwards there are as many as before."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        return measure()
+    finally:
+        torch.set_num_threads(before)
 
 
 def table(results: list[Result]) -> str:

@@ -74,6 +74,8 @@ class Program(ABC):
         offer = getattr(self.module, "passes", None)
         if offer is None or not self.parameters or not isinstance(self.problem.objective, OnEta):
             return None
+        if self.stacked and any(bool((value != value[:1]).any()) for value in self.buffers.values()):
+            return None  # the module's own buffers would stand for those of all members
         values = {name: value.detach() for name, value in self.parameters.items()}
         fixed = {
             name: value.detach().expand(self.members, *value.shape) if self.stacked else value.detach()
@@ -105,8 +107,10 @@ class Program(ABC):
         return output.to(self.flat.dtype)
 
     def _by_hand(self, passes: Passes, batch: Batch, per_target: float) -> Tensor:
+        objective = self.problem.objective
+        assert isinstance(objective, OnEta)
         with torch.no_grad():
-            value, score = self.problem.objective.value_and_grad(passes.forward(batch.x), batch.y)
+            value, score = objective.value_and_grad(passes.forward(batch.x), batch.y)
             if batch.weight is not None:
                 value, score = value * batch.weight, score * batch.weight.unsqueeze(-1)
             passes.backward(score * -per_target)

@@ -188,7 +188,8 @@ class _Affine:
         self.to_weight, self.to_bias = gradients.get(f"{name}weight"), gradients.get(f"{name}bias")
         self.trained = self.to_weight is not None or self.to_bias is not None
         self.first = first and self.trained
-        self.affine, self.product = (torch.baddbmm, torch.bmm) if stacked else (torch.addmm, torch.mm)
+        self.affine: Callable[..., Tensor] = torch.baddbmm if stacked else torch.addmm
+        self.product: Callable[..., Tensor] = torch.bmm if stacked else torch.mm
         self.memory: dict[torch.Size, tuple[Tensor, Tensor | None]] = {}
 
     def forward(self, h: Tensor) -> Tensor:
