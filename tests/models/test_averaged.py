@@ -1,0 +1,73 @@
+"""Models whose parameters are many draws: answers average over them, and a file holds them or is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import norm
+
+import likely
+from likely import GaussianMixture
+from likely.core.errors import ModelFileError
+
+X = np.array([[-2.0], [-1.0], [0.5], [1.5], [3.0]])
+MEANS, VARIANCES, WEIGHTS = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 4.0]), np.array([0.2, 0.5, 0.3])
+
+
+@pytest.fixture
+def drawn():
+    """One normal distribution, fitted to X, with three draws of its parameters in place of a sampler's."""
+    model = GaussianMixture(1).fit(X)
+    point = model._point()
+    assert {name: tuple(value.shape) for name, value in point.items()} == {
+        "mean": (1, 1),
+        "covariance": (1, 1, 1),
+        "weights": (1,),
+    }
+    model.draws_ = {
+        "mean": MEANS.reshape(3, 1, 1),
+        "covariance": VARIANCES.reshape(3, 1, 1, 1),
+        "weights": np.ones((3, 1)),
+        "member_weights": WEIGHTS,
+    }
+    return model
+
+
+def test_log_prob_is_that_of_the_weighted_average_of_densities(drawn):
+    expected = np.log(norm(MEANS, np.sqrt(VARIANCES)).pdf(X) @ WEIGHTS)
+    np.testing.assert_allclose(drawn.log_prob(X), expected, rtol=1e-12)
+
+
+def test_a_file_keeps_the_draws_and_a_new_fit_forgets_them(drawn, tmp_path):
+    drawn.save(tmp_path / "draws.likely")
+    loaded = likely.load(tmp_path / "draws.likely")
+    assert set(loaded.draws_) == set(drawn.draws_)
+    for name, value in drawn.draws_.items():
+        np.testing.assert_array_equal(loaded.draws_[name], value)
+    np.testing.assert_array_equal(loaded.log_prob(X), drawn.log_prob(X))
+    assert drawn.fit(X).draws_ is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mean", np.zeros((2, 1, 1))),  # two draws of three weights
+        ("mean", np.zeros((3, 1, 2))),  # two columns
+        ("mean", np.full((3, 1, 1), np.nan)),
+        ("mean", None),
+        ("covariance", np.ones((3, 1, 1, 1), np.float32)),
+        ("member_weights", np.array([0.2, 0.5, 0.2])),
+        ("member_weights", np.array([-0.2, 0.9, 0.3])),
+        ("member_weights", None),
+        ("other", np.zeros(3)),
+    ],
+)
+def test_a_file_whose_draws_do_not_fit_is_refused(drawn, name, value):
+    learned, tensors = drawn._state()
+    tensors.pop(f"draws.{name}", None)
+    if value is not None:
+        tensors[f"draws.{name}"] = torch.from_numpy(value)
+    words = "The file does not fit GaussianMixture: its draws are not those of its model"
+    with pytest.raises(ModelFileError, match=words):
+        GaussianMixture(1)._restore(learned, tensors)
