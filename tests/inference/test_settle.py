@@ -20,7 +20,7 @@ from likely.networks import MLP
 def problem(rng, problem_of):
     """Columns that drift from row to row: blocks differ, and a moving average would follow the last of them."""
     X = rng.normal(size=(50, 3)) + np.linspace(-5, 20, 50)[:, None]
-    model = Regressor(Normal(0.5), network=MLP((4,), norm="batch"), random_state=0)
+    model = Regressor(Normal(0.5), network=MLP((4,), norm="batch"), random_state=0, standardise=False)
     return problem_of(model, X, X[:, 0])
 
 

@@ -175,7 +175,7 @@ def test_kronecker_has_the_factors_of_the_last_layer(rng):
     module = model.posterior_.module
     with torch.no_grad():
         x = torch.from_numpy(X)
-        a = torch.cat([module.network[:2](x), torch.ones(40, 1, dtype=torch.float64)], 1)
+        a = torch.cat([module.network[:2](module.inputs(x)), torch.ones(40, 1, dtype=torch.float64)], 1)
         information = module(x).exp().mean()
     wanted = torch.linalg.inv(a.T @ a * information + torch.diag(torch.tensor([0.25] * 4 + [1 / 9]).double()))
     block = next(b for b in model.posterior_.blocks if b.names[0] == "network.2.weight")

@@ -103,7 +103,11 @@ class Supervised(Estimator):
         some = Sample(x[:2], self.everywhere_) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
         planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer)
-        inputs = input_units(planned, x, self._weights(sample_weight, x)) if self._standardises() else None
+        given = self._weights(sample_weight, x)
+        if isinstance(data.weight, Tensor) and len(data.weight) == len(x):  # a row without any target does not count
+            counted = data.weight.reshape(len(x), -1).any(1).double()
+            given = counted if given is None else given * counted
+        inputs = input_units(planned, x, given) if self._standardises() else None
         self.plan_ = planned if inputs is not None else replace(planned, columns=None)
         y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
         offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
