@@ -18,6 +18,7 @@ import numpy as np
 from likely import Classifier, GaussianMixture, GaussianProcess, Regressor
 from likely.inference import HMC, MAP
 from likely.networks import LSTM, MLP
+from likely.priors import Normal
 
 from .timing import Result, interleave, show
 
@@ -34,13 +35,14 @@ def fits() -> dict[str, Callable[[], Any]]:
     wide = rng.normal(size=(1400, 64))
     labels = (wide[:, :3].sum(1) > 0).astype(int)
     waves = rng.normal(size=(300, 30)).cumsum(1)
-    few, many = rng.normal(size=(600, 3)), rng.normal(size=(20_000, 4)) + 3 * rng.integers(0, 3, (20_000, 1))
-    y = few[:, 0] + 0.1 * rng.normal(size=600)
+    few, many = rng.normal(size=(300, 3)), rng.normal(size=(20_000, 4)) + 3 * rng.integers(0, 3, (20_000, 1))
+    y = few[:, 0] + 0.1 * rng.normal(size=300)
     train, short = MAP(epochs=20), MAP(epochs=5, batch_size=32)
+    chains = HMC(chains=4, draws=100, warmup=100)
     return {
         "MLP": lambda: Classifier(network=MLP((100,)), inference=train, random_state=0).fit(wide, labels),
         "LSTM": lambda: Regressor(network=LSTM(32), inference=short, random_state=0).fit(waves, waves[:, -1]),
-        "HMC": lambda: Classifier(inference=HMC(chains=4, draws=200, warmup=200), random_state=0).fit(wide, labels),
+        "HMC": lambda: Classifier(prior=Normal(1.0), inference=chains, random_state=0).fit(wide[:, :8], labels),
         "GaussianProcess": lambda: GaussianProcess(random_state=0).fit(few, y),
         "GaussianMixture": lambda: GaussianMixture(3, random_state=0).fit(many),
     }
