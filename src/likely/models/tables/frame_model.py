@@ -163,9 +163,9 @@ class FrameModel(Estimator):
         table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
         if self.form_ == "polars":
             return table
-        import pandas as pd  # it was there when the table came in
+        import pandas as pd
 
-        return pd.DataFrame(table.to_dict(as_series=False))  # polars' own way needs pyarrow
+        return pd.DataFrame(table.to_dict(as_series=False))
 
     def sample(self, n: int = 1, random_state: Any = None, *, return_hidden: bool = False) -> Any:
         """n new rows (of one sequence, if the model is of sequences) as a table of the kind that was fitted.
