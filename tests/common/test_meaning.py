@@ -107,6 +107,7 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(
             lambda: models.HiddenMarkov(Normal(), 2, inference=CONVERGED, random_state=0),
             SERIES,
+            weighted=False,  # where the first guess lies decides; `test_hidden_markov` starts both at one model
             columns=False,
             missing=True,
             options={"length": 6},
@@ -335,16 +336,16 @@ def test_impute_fills_gaps_and_nothing_else(example):
     filled = model.impute(holes)
     assert np.isfinite(filled).all()
     np.testing.assert_array_equal(filled[~np.isnan(holes)], holes[~np.isnan(holes)])
-    draws = model.impute(holes, draws=400, random_state=0)
-    assert draws.shape == (400, *holes.shape)
-    np.testing.assert_array_equal(draws, model.impute(holes, draws=400, random_state=0))
-    error = draws.std(0) / np.sqrt(400)
+    draws = model.impute(holes, draws=60, random_state=0)
+    assert draws.shape == (60, *holes.shape)
+    np.testing.assert_array_equal(draws, model.impute(holes, draws=60, random_state=0))
+    error = draws.std(0) / np.sqrt(60)
     gaps = np.isnan(holes)
     assert (np.abs(draws.mean(0) - filled)[gaps] < 6 * error[gaps]).all()  # false alarm below 1e-6
 
 
 # --- names ------------------------------------------------------------------------------------------------------------
-GONE = {"elbo_", "trace_", "evidence_", "seed", "burn_in", "restarts", "n_restarts", "n_starts", "everywhere_"}
+GONE = {"elbo_", "trace_", "evidence_", "seed", "burn_in", "restarts", "n_restarts", "n_starts"}
 
 
 @pytest.mark.parametrize("example", CASES)
@@ -376,8 +377,9 @@ def test_a_loaded_model_gives_the_same_answers(example, tmp_path):
     model.save(tmp_path / "model")
     again = likely.load(tmp_path / "model")
     assert type(again) is type(model)
+    inner = getattr(model, "model_", model)  # a model of tables has the verbs of the model inside
     for verb in ("predict", "predict_proba", "transform", "energy"):
-        if hasattr(model, verb) and not isinstance(model, models.BayesianNetwork):
+        if hasattr(inner, verb) and not isinstance(model, models.BayesianNetwork):
             for own, other in zip(getattr(model, verb)(example.X), getattr(again, verb)(example.X), strict=True):
                 np.testing.assert_array_equal(own, other)
     if hasattr(model, "log_prob"):

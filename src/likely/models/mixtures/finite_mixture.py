@@ -156,7 +156,8 @@ class _FiniteMixture(DensityMixin, Averaged):
             given = self._questioned(condition)
             if len(given) != 1:
                 raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
-            rows, component = self._filled(given.double().expand(count, -1), seed)
+            share = torch.from_numpy(self._responsibilities(given.double()))
+            rows, component = self._filled(given.double().expand(count, -1), seed, share.expand(count, -1))
         found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
         return (found, component.numpy()) if return_hidden else found
 
@@ -168,7 +169,8 @@ class _FiniteMixture(DensityMixin, Averaged):
         x = self._questioned(X).double()
         if draws is not None:
             seeds = spread(self._seed(random_state), count_of(draws, "draws"))
-            return np.stack([self._filled(x, seed)[0].numpy() for seed in seeds])
+            share = torch.from_numpy(self._responsibilities(x))
+            return np.stack([self._filled(x, seed, share)[0].numpy() for seed in seeds])
         emission, params = self._fitted()
         own = {name: value[0] for name, value in params.items()}
         filled = x.clone()
@@ -177,12 +179,12 @@ class _FiniteMixture(DensityMixin, Averaged):
             filled[rows] = torch.where(x[rows].isnan(), guess, x[rows])
         return in_form(filled.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
 
-    def _filled(self, x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
-        """Rows with their missing values drawn, and the components they were drawn from."""
+    def _filled(self, x: Tensor, seed: int, share: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows with their missing values drawn, and the components they were drawn from, by responsibilities."""
         emission, params = self._fitted()
         own = {name: value[0] for name, value in params.items()}
         with isolated(seed):
-            component = torch.multinomial(torch.from_numpy(self._responsibilities(x)), 1)[:, 0]
+            component = torch.multinomial(share, 1)[:, 0]
             return emission.filled(own, x, component), component
 
     @property
