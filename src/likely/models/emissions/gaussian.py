@@ -141,8 +141,11 @@ class GaussianEmission(Emission):
         mean, covariance = params["mean"], params["covariance"]
         if not self.matrix:
             variance = covariance.expand_as(mean)
-            energy = (x[:, None, None] - mean).square() / variance + variance.log() + LOG_2PI
-            return -0.5 * energy.nan_to_num(nan=0.0).sum(-1)  # a missing value is marginalised
+            known = ~x.isnan()[:, None, None]
+            # NaN is replaced before the arithmetic, not after it: 0 · NaN would make the gradient NaN.
+            away = x.nan_to_num(nan=0.0).to(mean)[:, None, None] - mean
+            energy = away.square() / variance + variance.log() + LOG_2PI
+            return -0.5 * torch.where(known, energy, 0.0).sum(-1)  # a missing value is marginalised
         if _has_missing(x):
             whole = covariance.expand(*mean.shape, self.dim)
             return torch.stack([_known_log_prob(mean, whole, row) for row in x])
