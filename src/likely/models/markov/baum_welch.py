@@ -23,7 +23,7 @@ from ...inference.latent.latent import Params
 from ...inference.latent.simplex import Simplex
 from ..emissions import Columns, Emission, features, first_weights
 from ..emissions.starts import Init
-from .chain import chain_log_prob
+from .chains import chains_log_prob
 from .forward_backward import Memory, forward_backward
 from .sequences import Sequences
 
@@ -130,11 +130,7 @@ class BaumWelch(Latent):
 
     def row_log_prob(self, params: Params, x: Ragged) -> Tensor:
         log_emission = self.emission.smooth_log_prob(_own(params), x.values)  # (T, S, K)
-        chain = _logarithms(params, self.first, self.allowed)
-        lengths = x.lengths.tolist()
-        members = zip(chain[0], chain[1], log_emission.unbind(1), strict=True)
-        values = [chain_log_prob(first, following, emitted, lengths) for first, following, emitted in members]
-        evidence = torch.stack(values, -1)
+        evidence = chains_log_prob(*_logarithms(params, self.first, self.allowed), log_emission, x.offsets)
         smoothing = self.emission.smoothing  # EM's value has this term too
         if smoothing == 0:
             return evidence
