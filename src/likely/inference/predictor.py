@@ -102,10 +102,15 @@ class _PredictorPasses:
         self.unit = None if predictor.unit is None or bool((predictor.unit == 1).all()) else predictor.unit
         self.network = DensePasses(layers, own, slopes, stacked)
         self.shared, self.to_shared = own.get("shared"), slopes.get("shared")
+        self.prepared = False
+
+    def prepare(self, x: Tensor, lead: int = 1) -> Tensor:
+        """The rows as the network sees them: nothing in it is learned, so it may be done once for all of them."""
+        x = x.flatten(lead) if self.flatten else x
+        return x if self.inputs is None else self.inputs.of(x)
 
     def forward(self, x: Tensor) -> Tensor:
-        x = x.flatten(self.lead) if self.flatten else x
-        eta = self.network.forward(x if self.inputs is None else self.inputs.of(x))
+        eta = self.network.forward(x if self.prepared else self.prepare(x, self.lead))
         if self.positions:
             eta = eta.unflatten(-1, (*self.positions, eta.shape[-1] // math.prod(self.positions)))
         self.size = eta.shape[-1]

@@ -67,6 +67,8 @@ class Descent(Step):
         if spec.average is not None:
             self.average = Averaged(spec.average, self.program.flat, self.length, self.every)
         self.program.half = Half.on(self.program.flat.device, spec.precision)
+        changes = spec.augment is not None or (spec.noise is not None and spec.noise.inputs > 0)
+        self.rows = self.data if changes else self.program.prepared(self.data)
 
     # --- one step -----------------------------------------------------------------------------------------------
     def advance(self, at: int) -> None:
@@ -110,7 +112,7 @@ class Descent(Step):
 
     def _take(self) -> tuple[Batch, float]:
         """This process's part of the next batch, and which fraction of all rows the whole batch is."""
-        batch = self.data.batch(self.batches.next())
+        batch = self.rows.batch(self.batches.next())
         if self.spec.augment is not None:
             batch = augmented(self.spec.augment, batch, self.data.positions, self.program.members)
         if self.spec.noise is not None and self.spec.noise.inputs:

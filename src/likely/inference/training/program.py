@@ -12,6 +12,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -27,6 +28,9 @@ from .batched import batched
 from .precision import Half
 
 __all__ = ["Program", "Single", "Stacked", "stackable"]
+
+FEW = 1 << 23
+"""Numbers of x of which a copy may be kept, in the units of the network."""
 
 
 class Program(ABC):
@@ -84,6 +88,16 @@ class Program(ABC):
         }
         gradients = {name: value.grad for name, value in self.parameters.items()}
         return offer(values | fixed, gradients, stacked=self.stacked)
+
+    @torch.no_grad()
+    def prepared(self, data: Dataset) -> Dataset:
+        """The rows as the module's own passes see them, made once and not batch by batch, where they are few."""
+        whole = replace(data, rows=None)
+        prepare = getattr(self.passes, "prepare", None)
+        if prepare is None or self.half is not None or not isinstance(data.x, Tensor) or data.x.numel() > FEW:
+            return data
+        self.passes.prepared = True  # type: ignore[union-attr]
+        return replace(data, x=prepare(whole.batch(slice(None)).x))
 
     # --- the loss and its gradient ------------------------------------------------------------------------------
     def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
