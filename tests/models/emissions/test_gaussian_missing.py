@@ -44,7 +44,8 @@ def test_patterns_part_the_rows():
     for rows, seen, gone in parts:
         assert sorted([*seen.tolist(), *gone.tolist()]) == [0, 1, 2]
         own = torch.from_numpy(X)[rows].isnan()
-        assert not own[:, seen].any() and own[:, gone].all()
+        assert not own[:, seen].any()
+        assert own[:, gone].all()
 
 
 def test_the_density_is_that_of_what_is_seen():
@@ -60,7 +61,9 @@ def test_expectations_are_regressions_on_what_is_seen():
     fraction = np.random.default_rng(0).dirichlet(np.ones(2), len(X))
     one = {name: value[0] for name, value in params().items()}
     values = expected_missing(one, torch.from_numpy(X), torch.from_numpy(fraction)).numpy()
-    expected = [sum(fraction[i, k] * conditioned(row, MEAN[k], COVARIANCE[k])[0] for k in range(2)) for i, row in enumerate(X)]
+    expected = [
+        sum(fraction[i, k] * conditioned(row, MEAN[k], COVARIANCE[k])[0] for k in range(2)) for i, row in enumerate(X)
+    ]
     np.testing.assert_allclose(values, np.where(np.isnan(X), expected, 0.0), rtol=1e-10, atol=1e-12)
 
 

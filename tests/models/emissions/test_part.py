@@ -73,4 +73,5 @@ def test_a_file_with_other_columns_is_refused():
 def test_blocks_are_all_rows_in_order():
     rows = torch.arange(3 * 2**18).reshape(-1, 3)
     parts = blocks(rows)
-    assert len(parts) > 1 and torch.equal(torch.cat(parts), rows)
+    assert len(parts) > 1
+    assert torch.equal(torch.cat(parts), rows)
