@@ -7,7 +7,6 @@ there without that wrapper, and are what a subclass made here calls. Torch's own
 from __future__ import annotations
 
 import inspect
-from functools import cache
 from typing import Any
 
 import torch
@@ -24,7 +23,6 @@ class Eager(torch.optim.Optimizer):
     load_state_dict: Any = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
 
 
-@cache
 def eager(kind: type[torch.optim.Optimizer]) -> type[Any]:
     """An optimiser of torch's with the same steps.
 
@@ -35,5 +33,11 @@ def eager(kind: type[torch.optim.Optimizer]) -> type[Any]:
     >>> theta.tolist(), isinstance(optimizer, torch.optim.SGD)
     ([0.5], True)
     """
-    step = torch.no_grad()(inspect.unwrap(kind.step))
-    return type(kind.__name__, (Eager, kind), {"step": step, "__doc__": kind.__doc__, "__module__": kind.__module__})
+    if kind not in _KINDS:
+        step = torch.no_grad()(inspect.unwrap(kind.step))
+        body = {"step": step, "__doc__": kind.__doc__, "__module__": kind.__module__}
+        _KINDS[kind] = type(kind.__name__, (Eager, kind), body)
+    return _KINDS[kind]
+
+
+_KINDS: dict[type[torch.optim.Optimizer], type[Any]] = {}  # one class for each of torch's, so that their types agree

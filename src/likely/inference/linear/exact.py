@@ -122,8 +122,9 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
             return moments.total
         return moments.total - ridge.pinned(variance) - int(regression.bias and not penalised_bias)
 
-    variance = scale**2 if scale is not None else None
-    if scale is None:
+    if scale is not None:
+        variance = scale**2
+    else:
         variance = _variance(lambda v: residual(theta(v)) / max(free(v), 1e-300), moments, bool(penalty.any()))
     point = theta(variance)
     bias = None

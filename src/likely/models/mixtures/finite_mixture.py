@@ -174,8 +174,8 @@ class _FiniteMixture(DensityMixin, Averaged):
         emission, params = self._fitted()
         own = {name: value[0] for name, value in params.items()}
         filled = x.clone()
-        for rows, share, _ in self._answers(x):
-            guess = emission.expected(own, x[rows], torch.from_numpy(share))
+        for rows, responsibility, _ in self._answers(x):
+            guess = emission.expected(own, x[rows], torch.from_numpy(responsibility))
             filled[rows] = torch.where(x[rows].isnan(), guess, x[rows])
         return in_form(filled.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
 
