@@ -1,0 +1,73 @@
+"""The agreement of chains is the worst R-hat and the least ESS of what can be told: θ of lines, η of networks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from likely import Regressor, priors
+from likely.inference.log_posterior import LogPosterior
+from likely.inference.mcmc.convergence import agreement
+from likely.likelihoods import Normal
+from likely.networks import MLP
+from likely.sampling.convergence import diagnose
+
+X = np.random.default_rng(0).normal(size=(12, 2))
+
+
+@pytest.fixture
+def target(problem_of):
+    def target(network="linear"):
+        model = Regressor(Normal(0.5), network=network, prior=priors.Normal(1.0), random_state=0)
+        return LogPosterior(problem_of(model, X, X @ [1.0, -1.0]))
+
+    return target
+
+
+def draws(size, seed=0):
+    return torch.randn(3, 40, size, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def test_a_line_is_judged_by_its_parameters_and_log_p(target):
+    line = target()
+    theta = draws(line.size)
+    theta[1, :, 2] += 5.0
+    log_prob = draws(1, seed=1)[..., 0]
+    found = agreement(line, theta, log_prob)
+    rhat, ess = diagnose(torch.cat([log_prob[..., None], theta], -1).numpy())
+    assert found["rhat"] == pytest.approx(rhat.max(), rel=1e-9)
+    assert found["ess"] == pytest.approx(ess.min(), rel=1e-9)
+    assert found["rhat_of"] == line.parameters.labels()[2]
+
+
+def test_exchanged_units_of_a_network_are_no_disagreement(target):
+    """Two chains about the same function, whose hidden units stand in another order."""
+    net = target(MLP((2,), "tanh"))
+    theta = 0.1 * draws(net.size)
+    named = net.named(theta.flatten(0, 1) + torch.arange(net.size, dtype=torch.float64))
+    turned = {name: value.clone() for name, value in named.items()}
+    for name, value in turned.items():  # hidden units are rows of the first layer, columns of the last
+        if value.shape[1:] in ((2, 2), (2,)):
+            turned[name] = value.flip(1)
+        elif value.shape[1:] == (1, 2):
+            turned[name] = value.flip(2)
+    straight, other = (
+        net.parameters.flat(
+            part,
+        )
+        for part in (named, turned)
+    )
+    mixed = straight.unflatten(0, (3, 40)).clone()
+    mixed[1] = other.unflatten(0, (3, 40))[1]
+    log_prob = net(mixed.flatten(0, 1)).unflatten(0, (3, 40))
+    found = agreement(net, mixed, log_prob)
+    apart, _ = diagnose(mixed.numpy())
+    assert apart.max() > 1.5
+    assert found["rhat"] < 1.2
+
+
+def test_draws_that_never_move_have_no_diagnostics(target):
+    line = target()
+    still = torch.zeros(3, 40, line.size, dtype=torch.float64)
+    assert agreement(line, still, still[..., 0]) == {"rhat": None, "rhat_of": None, "ess": None}

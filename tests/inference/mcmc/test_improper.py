@@ -1,0 +1,70 @@
+"""Posteriors without a finite integral are told from those with one, by densities whose tails are known."""
+
+from __future__ import annotations
+
+import warnings
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from likely.core.errors import ApproximationWarning, TrainingError
+from likely.inference.coordinates import Coordinates
+from likely.inference.mcmc.improper import check_proper
+from likely.inference.parameters import FlatParameters
+
+
+class Tails:
+    """A density of (weight, shared) whose tails along the weight are given; normal along the other."""
+
+    def __init__(self, tail, names=("weight", "other")):
+        self.tail, self.parameters = tail, FlatParameters(dict.fromkeys(names, (1,)))
+
+    def __call__(self, theta):
+        return self.tail(theta[:, 0]) - 0.5 * theta[:, 1].square()
+
+    def named(self, theta):
+        return self.parameters.named(theta)
+
+
+DENSE = Coordinates(torch.zeros(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64))
+PLAIN = Coordinates(torch.zeros(2, dtype=torch.float64))
+START = torch.zeros(1, 2, dtype=torch.float64)
+PRIOR = SimpleNamespace(name="flat")
+
+PROPER = {
+    "normal": lambda t: -0.5 * t.square(),
+    "Laplace": lambda t: -t.abs(),
+    "Cauchy": lambda t: -torch.log1p(t.square()),
+    "a plateau too low to be met": lambda t: torch.where(t.abs() < 20, 0.0, -800.0).to(t),
+}
+ENDLESS = {
+    "flat": torch.zeros_like,
+    "one side": lambda t: torch.nn.functional.logsigmoid(t),
+    "slower than 1/t": lambda t: -0.5 * torch.log1p(t.abs()),
+}
+
+
+@pytest.mark.parametrize("name", PROPER)
+@pytest.mark.parametrize("coordinates", [DENSE, PLAIN], ids=["linear", "network"])
+def test_tails_that_fall_fast_enough_are_quiet(name, coordinates):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_proper(Tails(PROPER[name]), coordinates, START, PRIOR)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_linear_model_without_a_posterior_is_an_error(name):
+    with pytest.raises(TrainingError, match=r"no posterior to draw from: .* of weight .*priors\.Normal\(1\.0\)"):
+        check_proper(Tails(ENDLESS[name]), DENSE, START, PRIOR)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_network_is_warned_of(name):
+    with pytest.warns(ApproximationWarning, match=r"The posterior is improper: .* however large weight becomes"):
+        check_proper(Tails(ENDLESS[name]), PLAIN, START, PRIOR)
+
+
+def test_learned_constants_of_a_linear_model_are_warned_of():
+    with pytest.warns(ApproximationWarning, match="however large shared becomes"):
+        check_proper(Tails(ENDLESS["flat"], ("shared", "other")), DENSE, START, PRIOR)
