@@ -12,7 +12,7 @@ from scipy.special import gammaln, logsumexp
 import likely
 from likely import PCA, FactorAnalysis, GaussianMixture, HiddenMarkov, KalmanFilter, Mixture, priors
 from likely.core.errors import LikelyWarning, SpecError
-from likely.inference import EM, HMC, MAP, NUTS, SGLD, Ensemble, Variational
+from likely.inference import EM, HMC, MAP, NUTS, SGLD, Ensemble, Laplace, Variational
 from likely.likelihoods import Normal, Poisson
 from likely.optim import LBFGS
 from likely.sampling.convergence import diagnose
@@ -220,7 +220,10 @@ def test_log_prob_is_the_average_over_draws(counts, tmp_path):
 
 @pytest.mark.parametrize(
     "inference",
-    [Ensemble(2, by=MAP(epochs=2)), Ensemble(2, by=EM(max_iter=3, tol=0.0)), Variational(steps=10), SGLD(draws=10)],
+    [
+        *(Ensemble(2, by=MAP(epochs=2)), Ensemble(2, by=EM(max_iter=3, tol=0.0))),
+        *(Variational(steps=10), SGLD(draws=10), Laplace(draws=10)),
+    ],
     ids=lambda inference: type(inference).__name__,
 )
 def test_other_inferences_average_too(inference, clouds):
@@ -241,3 +244,11 @@ def test_a_narrow_prior_draws_components_to_the_whole(counts):
     )
     assert np.ptp(held) < 0.2 * np.ptp(free)
     assert torch.as_tensor(held).isfinite().all()
+
+
+def test_laplace_has_the_curvature_of_counts(counts):
+    """One Poisson: log λ has precision Σx + 1/9 at the mode, and draws have that spread (χ² at 5σ of 4,000 draws)."""
+    model = quiet(Mixture(Poisson(), 1, inference=Laplace(draws=4000), random_state=0), counts)
+    spread = model.draws_["eta"][:, 0, 0].std()
+    precision = model.weights_[0] * len(counts) * np.exp(model.eta_[0, 0]) + 1 / 9
+    np.testing.assert_allclose(spread, precision**-0.5, rtol=0.06)

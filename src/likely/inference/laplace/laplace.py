@@ -23,6 +23,7 @@ from ..problem import Inference, Problem
 from ..training.map import MAP
 from .blocks import Block
 from .curvature import full_blocks, independent_blocks, kronecker_blocks, prior_curvature
+from .density import laplace_of_density
 from .posterior import LaplacePosterior
 
 __all__ = ["Laplace"]
@@ -54,7 +55,8 @@ class Laplace(Inference):
     """
 
     dtype = torch.float64
-    needs = frozenset({"eta"})
+    needs = frozenset({"exact"})
+    integrates = True
 
     covariance: Literal["full", "kronecker", "diagonal"] = "full"
     by: Inference | str = "auto"
@@ -74,6 +76,8 @@ class Laplace(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """The mode, then the curvature there."""
+        if "eta" not in problem.objective.offers:
+            return self._fit_density(problem)
         description = problem.description
         names = description.trainable
         self._refuse_large(sum(math.prod(description.shapes[name]) for name in names))
@@ -94,6 +98,18 @@ class Laplace(Inference):
         }
         return LaplacePosterior.around(mode, blocks, info)
 
+    def _fit_density(self, problem: Problem) -> Posterior:
+        """Without η there is one curvature, that of log p(θ | data) itself."""
+        if self.covariance == "kronecker":
+            name = problem.objective.name
+            raise SpecError(f'{name} has no layers to factorise; use covariance="full" or "diagonal".')
+        self._refuse_large(problem.description.size)
+        by = None if isinstance(self.by, str) else self.by
+        posterior, free = laplace_of_density(problem, by, self.draws, full=self.covariance == "full")
+        if free:
+            self._warn_of_free(problem, free, problem.description.size)
+        return posterior
+
     def _refuse_large(self, size: int) -> None:
         if self.covariance == "full" and size > LARGEST:
             raise SpecError(
@@ -104,13 +120,7 @@ class Laplace(Inference):
     def _warn(self, problem: Problem, blocks: list[Block]) -> None:
         size, rank = sum(block.size for block in blocks), sum(block.rank for block in blocks)
         if rank < size:
-            warnings.warn(
-                f"Neither the data nor {problem.prior!r} hold {size - rank:,} of {size:,} directions of "
-                "the parameters, so Laplace leaves them at the mode and out of the evidence. Give every parameter a "
-                "prior, such as prior=Normal(1.0, biases=Normal(1.0)).",
-                ApproximationWarning,
-                stacklevel=5,
-            )
+            self._warn_of_free(problem, size - rank, size)
         if any(rate is not None and rate.l1 for rate in problem.penalties.values()):
             warnings.warn(
                 f"{problem.prior!r} has a kink at 0, where a normal approximation does not hold; Laplace takes the "
@@ -118,3 +128,12 @@ class Laplace(Inference):
                 ApproximationWarning,
                 stacklevel=5,
             )
+
+    def _warn_of_free(self, problem: Problem, free: int, size: int) -> None:
+        warnings.warn(
+            f"Neither the data nor {problem.prior!r} hold {free:,} of {size:,} directions of "
+            "the parameters, so Laplace leaves them at the mode and out of the evidence. Give every parameter a "
+            "prior, such as prior=Normal(1.0, biases=Normal(1.0)).",
+            ApproximationWarning,
+            stacklevel=6,
+        )

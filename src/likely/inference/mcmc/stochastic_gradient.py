@@ -57,6 +57,7 @@ class _StochasticGradient(Inference):
     """Base of the samplers: they say their usual step size and how a chain moves."""
 
     dtype = torch.float64
+    integrates = True
 
     chains: int = 4
     draws: int = 100

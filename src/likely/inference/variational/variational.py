@@ -75,6 +75,7 @@ class Variational(Inference):
     """
 
     dtype = torch.float64
+    integrates = True
 
     family: Literal["mean-field", "low-rank", "full-rank"] = "mean-field"
     rank: int = 10
