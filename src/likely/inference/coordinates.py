@@ -34,7 +34,7 @@ class Coordinates:
 
     @property
     def size(self) -> int:
-        """How many numbers φ are, m."""
+        """The number of entries of φ, m."""
         return len(self.centre) if self.factor is None else self.factor.shape[-1]
 
     @property

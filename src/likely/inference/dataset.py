@@ -54,7 +54,7 @@ class Dataset:
         return len(self.x) if self.rows is None else len(self.rows)
 
     def batch(self, index: Tensor | slice) -> Batch:
-        """The rows with these numbers (any shape of index tensor), or a slice of them."""
+        """The rows with these indices (any shape of index tensor), or a slice of them."""
         if self.rows is not None:
             index = self.rows[index]
         x = _take(self.x, index)

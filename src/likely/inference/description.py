@@ -43,7 +43,7 @@ class Description:
 
     @property
     def size(self) -> int:
-        """How many numbers θ has, frozen ones included."""
+        """The number of entries of θ, frozen ones included."""
         return sum(math.prod(shape) for shape in self.shapes.values())
 
     def like(self, name: str) -> Tensor:

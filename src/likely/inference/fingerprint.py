@@ -15,16 +15,16 @@ __all__ = ["data_fingerprint"]
 
 def data_fingerprint(data: Dataset) -> list[Any]:
     """Shapes and a few sums of x, y and weights, by row and by column: cheap, and different for different data."""
-    found: list[Any] = []
+    marks: list[Any] = []
     parts = [part.tensors() if isinstance(part, Rows) else (part,) for part in (data.x, data.y, data.weight)]
     for tensor in (tensor for part in parts for tensor in part):
         if tensor is None:
-            found.append(None)
+            marks.append(None)
             continue
         table = tensor.reshape(len(tensor), -1)
         by_row, by_column = table.sum(1, dtype=torch.float64), table.sum(0, dtype=torch.float64)
-        found += [list(tensor.shape), _weighted_sum(by_row), _weighted_sum(by_column)]
-    return found
+        marks += [list(tensor.shape), _weighted_sum(by_row), _weighted_sum(by_column)]
+    return marks
 
 
 def _weighted_sum(values: Tensor) -> float:

@@ -75,16 +75,16 @@ class LogPosterior:
         with torch.enable_grad():
             point = theta.detach().requires_grad_()
             value = torch.zeros(len(theta), dtype=theta.dtype, device=theta.device)
-            slope = torch.zeros_like(theta)
+            gradient = torch.zeros_like(theta)
             for batch in self._blocks(len(theta)):
                 part = self.batch_log_likelihood(point, batch)
-                slope += torch.autograd.grad(part.sum(), point)[0]
+                gradient += torch.autograd.grad(part.sum(), point)[0]
                 value += part.detach()
-            distributed.sum_(value, slope)
+            distributed.sum_(value, gradient)
             prior = self.log_prior(point)
             if prior.requires_grad:
-                slope = slope + torch.autograd.grad(prior.sum(), point)[0]
-        return value + prior.detach(), slope
+                gradient = gradient + torch.autograd.grad(prior.sum(), point)[0]
+        return value + prior.detach(), gradient
 
     def log_likelihood(self, theta: Tensor) -> Tensor:
         """Σ w log p(y | η(x; θ)) of each vector, over all rows of all processes."""
@@ -98,11 +98,11 @@ class LogPosterior:
         """The same over one batch of rows."""
         if self._linear:  # rows before chains: as one matrix product gives them
             eta, y = self._side_by_side(self.named(theta), batch)
-            each = self._on_eta.target_log_prob(eta, y).view(len(batch.x), len(theta))
-            return (theta.new_ones(len(batch.x)) if batch.weight is None else batch.weight) @ each
-        each = self.problem.objective.log_prob(self.output(theta, batch), batch)
-        each = each if batch.weight is None else each * batch.weight
-        return each.reshape(len(theta), -1).sum(1)
+            log_prob = self._on_eta.target_log_prob(eta, y).view(len(batch.x), len(theta))
+            return (theta.new_ones(len(batch.x)) if batch.weight is None else batch.weight) @ log_prob
+        log_prob = self.problem.objective.log_prob(self.output(theta, batch), batch)
+        log_prob = log_prob if batch.weight is None else log_prob * batch.weight
+        return log_prob.reshape(len(theta), -1).sum(1)
 
     def log_prior(self, theta: Tensor) -> Tensor:
         """log p(θ) of each vector, up to a constant for priors that are penalties."""
@@ -163,11 +163,11 @@ class LogPosterior:
         return eta.flatten(0, 1), y.flatten(0, 1)
 
     def _by_scores(self, theta: Tensor) -> tuple[Tensor, Tensor]:
-        """A linear network: η = x Wᵀ + b, so the slope in W is Xᵀ times the scores. Sums over rows are products."""
+        """A linear network: η = x Wᵀ + b, so the gradient in W is Xᵀ times the scores. Sums over rows are products."""
         chains, parameters = len(theta), self.named(theta)
         out = int(self.module.network.out_features)  # type: ignore[union-attr, arg-type]
         value = theta.new_zeros(chains)
-        slope = {name: torch.zeros_like(part) for name, part in parameters.items()}
+        gradient = {name: torch.zeros_like(part) for name, part in parameters.items()}
         for batch in self._blocks(chains):
             rows = len(batch.x)
             log_prob, score = self._on_eta.smooth_value_and_grad(*self._side_by_side(parameters, batch))
@@ -176,13 +176,13 @@ class LogPosterior:
             score = score.reshape(rows, chains, -1)
             score = score if batch.weight is None else score * weight.view(-1, 1, 1)
             own = score[..., :out].reshape(rows, -1)  # (n, chains · out)
-            if "network.weight" in slope:
-                slope["network.weight"] += (own.T @ batch.x).view_as(slope["network.weight"])
-            if "network.bias" in slope:
-                slope["network.bias"] += (theta.new_ones(rows) @ own).view(chains, out)
-            if "shared" in slope:
-                slope["shared"] += score[..., out:].sum(0)
-        flat = torch.cat([each.reshape(chains, -1) for each in slope.values()], 1)
+            if "network.weight" in gradient:
+                gradient["network.weight"] += (own.T @ batch.x).view_as(gradient["network.weight"])
+            if "network.bias" in gradient:
+                gradient["network.bias"] += (theta.new_ones(rows) @ own).view(chains, out)
+            if "shared" in gradient:
+                gradient["shared"] += score[..., out:].sum(0)
+        flat = torch.cat([part.reshape(chains, -1) for part in gradient.values()], 1)
         distributed.sum_(value, flat)
         assert self._rates is not None
         l1, l2 = self._rates
@@ -195,10 +195,10 @@ class LogPosterior:
         rows = max(64, BLOCK // (chains * row_size(data.x)) if self._linear else WIDEST // (chains * self._width))
         if rows in self._cut:
             return self._cut[rows]
-        found = list(data.blocks(distributed.share(len(data)), rows))
+        blocks = list(data.blocks(distributed.share(len(data)), rows))
         if data.rows is None and (data.x.dtype == data.dtype or data.x.numel() <= BLOCK):  # views, or a small copy
-            self._cut = {rows: found}
-        return found
+            self._cut = {rows: blocks}
+        return blocks
 
     @property
     def _on_eta(self) -> OnEta:
@@ -206,7 +206,7 @@ class LogPosterior:
         return self.problem.objective
 
     def _prior_rates(self) -> tuple[Tensor, Tensor] | None:
-        """The penalty rates of every number; None if the prior is not of that form."""
+        """The penalty rates of every parameter; None if the prior is not of that form."""
         start = self.start()
         rates = {name: self.problem.rates(name, value) for name, value in self.named(start).items()}
         if any(rate is None for rate in rates.values()):
@@ -220,7 +220,7 @@ class LogPosterior:
 
 @torch.no_grad()
 def _widest(module: nn.Module, problem: Problem) -> int:
-    """How many numbers the widest layer makes of a row."""
+    """The width of the widest layer: values per row."""
     if isinstance(width := getattr(module, "width", None), int):
         return width
     few = problem.data.batch(slice(0, min(8, len(problem.data))))

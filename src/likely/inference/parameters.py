@@ -41,12 +41,12 @@ class FlatParameters:
 
     @property
     def size(self) -> int:
-        """How many numbers there are, d."""
+        """The number of entries, d."""
         return sum(self.sizes)
 
     @property
     def sizes(self) -> list[int]:
-        """How many numbers each parameter has."""
+        """The number of entries of each parameter."""
         return [math.prod(shape) for shape in self.shapes.values()]
 
     def named(self, theta: Tensor) -> dict[str, Tensor]:
@@ -68,13 +68,13 @@ class FlatParameters:
         return torch.cat([like.new_full((size,), value) for size, value in zip(self.sizes, values, strict=True)])
 
     def labels(self) -> list[str]:
-        """A name for each of the d numbers.
+        """A name for each of the d entries.
 
         >>> FlatParameters({"weight": (1, 2), "bias": (1,)}).labels()
         ['weight[0]', 'weight[1]', 'bias[0]']
         """
         pairs = zip(self.shapes, self.sizes, strict=True)
-        return [f"{name}[{place}]" for name, size in pairs for place in range(size)]
+        return [f"{name}[{index}]" for name, size in pairs for index in range(size)]
 
 
 def stacked(module: nn.Module, drawn: Mapping[str, Tensor], count: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

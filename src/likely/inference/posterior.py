@@ -236,11 +236,11 @@ def average(likelihood: Any, eta: Tensor, weights: Tensor) -> Distribution:
 
 def _average_labels(components: Any, weights: Tensor) -> Distribution:
     """In logarithms, so that a probability too small for a number still has its logarithm."""
-    share = weights.log()
+    log_weights = weights.log()
     if isinstance(components, torch.distributions.Bernoulli):
-        yes, no = (torch.logsumexp(logsigmoid(sign * components.logits) + share, -1) for sign in (1, -1))
+        yes, no = (torch.logsumexp(logsigmoid(sign * components.logits) + log_weights, -1) for sign in (1, -1))
         return BernoulliDistribution(logits=yes - no, validate_args=False)
-    logits = torch.logsumexp(components.logits + share.unsqueeze(-1), -2)
+    logits = torch.logsumexp(components.logits + log_weights.unsqueeze(-1), -2)
     return torch.distributions.Categorical(logits=logits, validate_args=False)
 
 

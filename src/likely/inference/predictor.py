@@ -96,12 +96,12 @@ class _PredictorPasses:
         gradients: Mapping[str, Tensor],
         stacked: bool,
     ) -> None:
-        own, slopes = ({k.removeprefix("network."): v for k, v in part.items()} for part in (parameters, gradients))
+        own, to_own = ({k.removeprefix("network."): v for k, v in part.items()} for part in (parameters, gradients))
         self.flatten, self.positions, self.lead = predictor.flatten, predictor.positions, 1 + stacked
         self.inputs, self.offset = predictor.inputs, predictor.offset
         self.unit = None if predictor.unit is None or bool((predictor.unit == 1).all()) else predictor.unit
-        self.network = DensePasses(layers, own, slopes, stacked)
-        self.shared, self.to_shared = own.get("shared"), slopes.get("shared")
+        self.network = DensePasses(layers, own, to_own, stacked)
+        self.shared, self.to_shared = own.get("shared"), to_own.get("shared")
         self.prepared = False
 
     def prepare(self, x: Tensor, lead: int = 1) -> Tensor:

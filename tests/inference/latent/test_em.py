@@ -121,9 +121,9 @@ def test_elbo_is_below_the_evidence_and_meets_it_at_the_posterior():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_iter": 0}, r"EM\(max_iter=0\): max_iter must be a whole number above 0"),
+        ({"max_iter": 0}, r"EM\(max_iter=0\): max_iter must be an integer above 0"),
         ({"tol": -1.0}, r"EM\(tol=-1.0\): tol must be 0 or a positive number"),
-        ({"starts": 0}, r"EM\(starts=0\): starts must be a whole number above 0"),
+        ({"starts": 0}, r"EM\(starts=0\): starts must be an integer above 0"),
     ],
 )
 def test_impossible_settings_are_refused(arguments, message):

@@ -60,9 +60,9 @@ def test_many_trials_keep_their_digits():
     ("arguments", "error", "message"),
     [
         ((5, 3), DataError, "successes must be at most the number of trials; found 5 in 3"),
-        ((-1, 3), DataError, "successes must be a whole number, 0 or more; found -1"),
-        ((1, 2.5), DataError, "trials must be a whole number, 0 or more; found 2.5"),
-        ((1, True), DataError, "trials must be a whole number"),
+        ((-1, 3), DataError, "successes must be an integer, 0 or more; found -1"),
+        ((1, 2.5), DataError, "trials must be an integer, 0 or more; found 2.5"),
+        ((1, True), DataError, "trials must be an integer"),
         ((1, 2, 0.0), SpecError, "a must be a positive number; found 0.0"),
         ((1, 2, 1.0, float("inf")), SpecError, "b must be a positive number; found inf"),
     ],
@@ -73,5 +73,5 @@ def test_bad_arguments_are_named(arguments, error, message):
 
 
 def test_a_negative_number_of_further_trials_is_refused():
-    with pytest.raises(DataError, match="n must be a whole number, 0 or more; found -2"):
+    with pytest.raises(DataError, match="n must be an integer, 0 or more; found -2"):
         beta_binomial(1, 2).predictive(-2)

@@ -302,9 +302,9 @@ def test_no_number_to_start_from_is_said(data):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: HMC(chains=0), r"HMC\(chains=0\): chains must be a whole number of 1 or more"),
-        (lambda: NUTS(draws=1.5), "draws must be a whole number"),
-        (lambda: Langevin(warmup=-1), "warmup must be a whole number of 0 or more"),
+        (lambda: HMC(chains=0), r"HMC\(chains=0\): chains must be an integer of 1 or more"),
+        (lambda: NUTS(draws=1.5), "draws must be an integer"),
+        (lambda: Langevin(warmup=-1), "warmup must be an integer of 0 or more"),
         (lambda: MetropolisHastings(thin=0), "thin must be"),
         (lambda: HMC(step_size=-1.0), "step_size must be None or a positive number"),
         (lambda: NUTS(acceptance=2.0), "acceptance must be between 0 and 1"),

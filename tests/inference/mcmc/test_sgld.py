@@ -119,7 +119,7 @@ def product(in_shape, out_features):
 
 
 def test_cycles_visit_both_modes():
-    """Two mirrored modes, 1.7 nats above the saddle between them: each has its share of the draws."""
+    """Two mirrored modes, 1.7 nats above the saddle between them: each has its fraction of the draws."""
     X, y = np.linspace(-1, 1, 21)[:, None], 0.8 * np.linspace(-1, 1, 21)
     inference = SGLD(chains=4, draws=100, warmup=100, thin=20, schedule="cyclical", cycles=10, batch_size=None)
     model = Regressor(Normal(1.0), product, NormalPrior(1.0), inference, random_state=0).fit(X, y)
@@ -176,7 +176,7 @@ def test_an_ensemble_of_chains_starts_from_several_modes(table):
 
 def test_a_step_that_is_far_too_long_is_an_error_with_a_remedy(fitted):
     inference = SGLD(step_size=1e307, precondition=False, warmup=5)
-    message = r"SGLD left the range of numbers by step \d+, .* Try SGLD\(step_size=1e\+306\), a prior on the weights"
+    message = r"SGLD diverged by step \d+, .* Try SGLD\(step_size=1e\+306\), a prior on the weights"
     with pytest.raises(TrainingError, match=message):
         fitted(inference)
 
@@ -184,12 +184,12 @@ def test_a_step_that_is_far_too_long_is_an_error_with_a_remedy(fitted):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"chains": 0}, r"SGLD\(chains=0\): chains must be a positive whole number"),
+        ({"chains": 0}, r"SGLD\(chains=0\): chains must be a positive integer"),
         ({"step_size": -1.0}, r"step_size must be a positive number, or None to have it chosen"),
         ({"schedule": "cosine"}, r'schedule must be "constant", "decreasing" or "cyclical"'),
         ({"warmup": -1}, r"warmup must be 0 or more steps"),
         ({"schedule": "cyclical", "cycles": 20, "draws": 10}, r"cycles must be at most draws=10"),
-        ({"batch_size": 0}, r"batch_size must be a positive whole number, or None"),
+        ({"batch_size": 0}, r"batch_size must be a positive integer, or None"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

@@ -398,11 +398,11 @@ def test_other_arguments_are_refused(arguments, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: VariationalBayes(max_iter=0), "max_iter must be a positive whole number"),
-        (lambda: VariationalBayes(batch_size=0), "batch_size must be a positive whole number or None"),
+        (lambda: VariationalBayes(max_iter=0), "max_iter must be a positive integer"),
+        (lambda: VariationalBayes(batch_size=0), "batch_size must be a positive integer or None"),
         (lambda: VariationalBayes(learning_decay=0.5), "learning_decay must be above 0.5 and at most 1"),
         (lambda: CollapsedGibbs(sweeps=10, warmup=10), "warmup must be from 0 to below sweeps=10"),
-        (lambda: CollapsedGibbs(thin=0), "thin must be a positive whole number"),
+        (lambda: CollapsedGibbs(thin=0), "thin must be a positive integer"),
     ],
 )
 def test_other_specs_are_refused(make, message):

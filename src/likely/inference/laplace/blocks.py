@@ -4,7 +4,7 @@
     diagonal    R = diag(h)^(−1/2)
     layer       R = (U ⊗ V) diag(s),  s = λ^(−1/2)        for [W, b] of a linear layer, H ≈ A ⊗ G + P ⊗ I
 
-Directions without curvature (λ = 0) have no place in R: what the data and the prior say nothing of stays at θ̂.
+Directions without curvature (λ = 0) have no column in R: what neither the data nor the prior determines stays at θ̂.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ..parameters import FlatParameters
 __all__ = ["Block", "Dense", "Diagonal", "Layer", "dense", "diagonal", "layer"]
 
 FLAT = 1e-12
-"""Curvature, as a share of the largest after scaling to a unit diagonal, that cannot be told from none."""
+"""Curvature, as a fraction of the largest after scaling to a unit diagonal, that cannot be told from none."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Dense(Block):
 
 
 class Diagonal(Block):
-    """Independent numbers: one vector `scale` (d,)."""
+    """Independent parameters: one vector `scale` (d,)."""
 
     def times(self, jacobian: Mapping[str, Tensor]) -> Tensor:
         return torch.cat([jacobian[name].flatten(1) for name in self.names], 1) * self.tensors["scale"]
@@ -143,11 +143,11 @@ def layer(names: tuple[str, ...], inputs: Tensor, outputs: Tensor, prior: Tensor
     m, basis = torch.linalg.eigh(both / torch.outer(unit, unit))
     kept = m > FLAT * m[-1].clamp_min(1e-300)
     half = basis[:, kept] * m[kept].rsqrt() / unit.unsqueeze(1)  # halfᵀ (A + P/c) half = 1
-    share, turn = torch.linalg.eigh(half.T @ torch.diag(prior / c) @ half)
-    share = share.clamp(0, 1)
+    fraction, turn = torch.linalg.eigh(half.T @ torch.diag(prior / c) @ half)
+    fraction = fraction.clamp(0, 1)
     right = half @ turn
     g, left = torch.linalg.eigh(outputs)
-    values = g.clamp_min(0).unsqueeze(1) * (1 - share) + c * share  # (out, k)
+    values = g.clamp_min(0).unsqueeze(1) * (1 - fraction) + c * fraction  # (out, k)
     there = values > FLAT * values.max().clamp_min(1e-300)
     scale = torch.where(there, values.clamp_min(1e-300).rsqrt(), 0.0)
     log_det = float(values[there].log().sum()) - len(outputs) * _log_gram(right)

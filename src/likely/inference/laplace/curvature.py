@@ -44,13 +44,13 @@ def independent_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, 
     names = tuple(prior)
     if not names:
         return []
-    found = {name: torch.zeros_like(value) for name, value in prior.items()}
+    curvature = {name: torch.zeros_like(value) for name, value in prior.items()}
     for jacobian, root in _weighted(problem, module, names):
         for name in names:
             rows = root.mT @ jacobian[name].flatten(2)
-            found[name] += rows.square().sum((0, 1)).view_as(found[name])
-    distributed.sum_(*found.values())
-    return [diagonal(names, torch.cat([(found[name] + prior[name]).flatten() for name in names]))]
+            curvature[name] += rows.square().sum((0, 1)).view_as(curvature[name])
+    distributed.sum_(*curvature.values())
+    return [diagonal(names, torch.cat([(curvature[name] + prior[name]).flatten() for name in names]))]
 
 
 def kronecker_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, Tensor]) -> list[Block]:
@@ -61,39 +61,39 @@ def kronecker_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, Te
     for batch in data.blocks(distributed.share(len(data))):
         _gather(problem, module, factors, batch)
     blocks: list[Block] = []
-    for name, each in factors.items():
-        distributed.sum_(each.inputs, each.outputs, each.total)
+    for name, pair in factors.items():
+        distributed.sum_(pair.inputs, pair.outputs, pair.total)
         names = tuple(f"{name}.{own}" for own in _own(name, prior))
         rate = prior[names[0]].mean(0)
         if len(names) > 1:
             rate = torch.cat([rate, prior[names[1]].mean().reshape(1)])
-        blocks.append(layer(names, each.inputs, each.outputs / each.total, rate))
+        blocks.append(layer(names, pair.inputs, pair.outputs / pair.total, rate))
     taken = {name for block in blocks for name in block.names}
     rest = {name: value for name, value in prior.items() if name not in taken}
     return [*blocks, *independent_blocks(problem, module, rest)]
 
 
 def prior_curvature(problem: Problem, module: nn.Module, names: tuple[str, ...]) -> dict[str, Tensor]:
-    """−∂² log p(θ) of each number: exact for priors that treat numbers one by one, and never negative."""
+    """−∂² log p(θ) of each parameter: exact for priors that factorise over parameters, and never negative."""
     own = dict(module.named_parameters())
-    found = {}
+    known = {}
     for name in names:
         rates = problem.rates(name, own[name])
         if rates is not None:
-            found[name] = torch.full_like(own[name], rates.l2)
-    others = {name: own[name].detach().clone().requires_grad_() for name in names if name not in found}
+            known[name] = torch.full_like(own[name], rates.l2)
+    others = {name: own[name].detach().clone().requires_grad_() for name in names if name not in known}
     if others:
         with torch.enable_grad():
             log_prior = problem.smooth_log_prior({k: v.detach() for k, v in own.items()} | others)
-            slopes = _slopes(log_prior, others)
-            curvature = _slopes(sum(slope.sum() for slope in slopes.values()), others)
-        found |= {name: (-value).detach().clamp_min(0) for name, value in curvature.items()}
-    return {name: found[name] for name in names}
+            gradients = _gradients(log_prior, others)
+            curvature = _gradients(sum(gradient.sum() for gradient in gradients.values()), others)
+        known |= {name: (-value).detach().clamp_min(0) for name, value in curvature.items()}
+    return {name: known[name] for name in names}
 
 
-def _slopes(value: Any, of: dict[str, Tensor]) -> dict[str, Tensor]:
+def _gradients(value: Any, of: dict[str, Tensor]) -> dict[str, Tensor]:
     if not isinstance(value, Tensor) or not value.requires_grad:
-        return {name: torch.zeros_like(each) for name, each in of.items()}
+        return {name: torch.zeros_like(tensor) for name, tensor in of.items()}
     grads = torch.autograd.grad(value, list(of.values()), create_graph=True, allow_unused=True)
     return {n: torch.zeros_like(v) if g is None else g for (n, v), g in zip(of.items(), grads, strict=True)}
 
@@ -104,10 +104,10 @@ def _weighted(
     """J of targets (targets, size of η, *shape) with roots of w S, block by block."""
     jacobian = Jacobian(module, names)
     for batch in problem.data.blocks(distributed.share(len(problem.data))):
-        for part, eta, found in jacobian.blocks(batch.x):
+        for part, eta, derivatives in jacobian.blocks(batch.x):
             root = _root(problem, eta, batch, part)
             size = eta.shape[-1]
-            yield {n: v.reshape(-1, size, *v.shape[2:]) for n, v in found.items()}, root
+            yield {n: v.reshape(-1, size, *v.shape[2:]) for n, v in derivatives.items()}, root
 
 
 def _root(problem: Problem, eta: Tensor, batch: Batch, part: slice) -> Tensor:
@@ -140,17 +140,17 @@ class _Factors:
         return self.s.clone()
 
     def add(self, weight: Tensor) -> None:
-        """Add the inputs of the last pass to A. A row counts once for each place that the layer was applied at."""
+        """Add the inputs of the last pass to A. A row counts once for each position that the layer is applied at."""
         a = torch.cat([self.a, torch.ones_like(self.a[..., :1])], -1) if self.bias else self.a
-        each = weight.reshape(-1, *(1 for _ in a.shape[1:])).expand(*a.shape[:-1], 1)
+        weights = weight.reshape(-1, *(1 for _ in a.shape[1:])).expand(*a.shape[:-1], 1)
         flat = a.reshape(-1, a.shape[-1])
-        self.inputs += (each.reshape(-1, 1) * flat).T @ flat
-        self.total += each.sum()
+        self.inputs += (weights.reshape(-1, 1) * flat).T @ flat
+        self.total += weights.sum()
 
 
 def _gather(problem: Problem, module: nn.Module, factors: Mapping[str, _Factors], batch: Batch) -> None:
     """Add a batch to A and G of every layer."""
-    hooks = [each.own.register_forward_hook(each.watch) for each in factors.values()]
+    hooks = [pair.own.register_forward_hook(pair.watch) for pair in factors.values()]
     try:
         with torch.enable_grad():
             eta = module(batch.x)
@@ -159,28 +159,28 @@ def _gather(problem: Problem, module: nn.Module, factors: Mapping[str, _Factors]
             hook.remove()
     root = _root(problem, eta.detach(), batch, slice(None)).reshape(*eta.shape, eta.shape[-1])
     weight = torch.ones(eta.shape[:-1], dtype=eta.dtype, device=eta.device) if batch.weight is None else batch.weight
-    for each in factors.values():
-        each.add(weight.reshape(len(eta), -1).mean(1))
+    for pair in factors.values():
+        pair.add(weight.reshape(len(eta), -1).mean(1))
     if not eta.requires_grad:  # no linear layer on the way
         return
     flat, columns = eta.flatten(1, -2) if eta.ndim > 2 else eta.unsqueeze(1), eta.shape[-1]
-    root = root.reshape(*flat.shape, columns)  # (n, targets of a row, size, size)
+    root = root.reshape(*flat.shape, columns)  # (n, targets per row, size, size)
     for target in range(flat.shape[1]):
         for column in range(columns):
             seed = (root[:, target, :, column] * flat[:, target]).sum()
             grads = torch.autograd.grad(seed, [e.s for e in factors.values()], retain_graph=True, allow_unused=True)
-            for each, grad in zip(factors.values(), grads, strict=True):
+            for pair, grad in zip(factors.values(), grads, strict=True):
                 if grad is not None:
                     rows = grad.reshape(-1, grad.shape[-1])
-                    each.outputs += rows.T @ rows
+                    pair.outputs += rows.T @ rows
 
 
 def _layers(module: nn.Module, x: Inputs, trainable: Mapping[str, Tensor]) -> dict[str, nn.Linear]:
     """The linear layers that a pass goes through exactly once, row by row; where rows may meet, there is none."""
     if isinstance(x, Rows):
         return {}
-    found = {n: m for n, m in module.named_modules() if is_linear(m) and f"{n}.weight" in trainable}
-    calls = dict.fromkeys(found, 0)
+    layers = {n: m for n, m in module.named_modules() if is_linear(m) and f"{n}.weight" in trainable}
+    calls = dict.fromkeys(layers, 0)
 
     def count(name: str) -> Callable[..., None]:
         def hook(_: nn.Module, given: tuple[Tensor, ...], __: Any) -> None:
@@ -188,14 +188,14 @@ def _layers(module: nn.Module, x: Inputs, trainable: Mapping[str, Tensor]) -> di
 
         return hook
 
-    hooks = [each.register_forward_hook(count(name)) for name, each in found.items()]
+    hooks = [layer.register_forward_hook(count(name)) for name, layer in layers.items()]
     try:
         with torch.no_grad():
             module(x)
     finally:
-        for each in hooks:
-            each.remove()
-    return {name: each for name, each in found.items() if calls[name] == 1}  # type: ignore[misc]
+        for hook in hooks:
+            hook.remove()
+    return {name: layer for name, layer in layers.items() if calls[name] == 1}  # type: ignore[misc]
 
 
 def _own(name: str, trainable: Mapping[str, Tensor]) -> list[str]:

@@ -72,7 +72,7 @@ class Laplace(Inference):
         require(self.covariance in FORMS, self, "covariance", '"full", "kronecker" or "diagonal"')
         if self.by != "auto":
             object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
-        require(is_whole(self.draws, 2), self, "draws", "a whole number, 2 or more")
+        require(is_whole(self.draws, 2), self, "draws", "an integer, 2 or more")
 
     def fit(self, problem: Problem) -> Posterior:
         """The mode, then the curvature there."""

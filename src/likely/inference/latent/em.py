@@ -31,7 +31,7 @@ ROUNDING = 1e-15
 
 
 class EM(Inference):
-    """EM(max_iter=100, tol=1e-5, starts=1): stop when one step raises the log-likelihood by less than `tol` a row.
+    """EM(max_iter=100, tol=1e-5, starts=1): stop when one step raises the log-likelihood by less than `tol` per row.
 
     `starts` different first guesses run side by side and the best one is kept. With `tol=0` all `max_iter` steps are
     taken: the log-likelihood never falls but by rounding, which would be another end on every machine.
@@ -55,9 +55,9 @@ class EM(Inference):
         return cls(max_iter=5)
 
     def validate(self) -> None:
-        require(self.max_iter >= 1, self, "max_iter", "a whole number above 0")
+        require(self.max_iter >= 1, self, "max_iter", "an integer above 0")
         require(self.tol >= 0, self, "tol", "0 or a positive number")
-        require(self.starts >= 1, self, "starts", "a whole number above 0")
+        require(self.starts >= 1, self, "starts", "an integer above 0")
 
     def fit(self, problem: Problem) -> Posterior:
         """The best parameters of all starts; `info["em"]` has the trace, the last values and whether it converged."""
@@ -78,7 +78,7 @@ class EM(Inference):
         if not converged and self.tol > 0:
             warnings.warn(
                 f"{title} was still rising after max_iter={self.max_iter} steps of EM (the last by "
-                f"{float((trace[-1] - trace[-2]).max()) / model.count:.2g} a row); raise max_iter or tol.",
+                f"{float((trace[-1] - trace[-2]).max()) / model.count:.2g} per row); raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -25,7 +25,7 @@ Params = dict[str, Tensor]
 class Latent(ABC):
     """A model with hidden variables z, bound to its data. S starts are fitted at once: θ has a leading axis of S.
 
-    Under `torchrun` each process looks at its share of the rows only (`likely.core.distributed.share`); sums over rows
+    Under `torchrun` each process sees only its part of the rows (`likely.core.distributed.share`); sums over rows
     become sums over all processes before `maximise` sees them. All else must be the same on every process.
     """
 
@@ -55,7 +55,7 @@ class Latent(ABC):
 
     @property
     def width(self) -> int:
-        """About how many numbers are made of a row, for one set of parameters."""
+        """About how many values are computed per row, for one set of parameters."""
         return 1
 
     def finished(self, params: Params) -> Params:

@@ -39,7 +39,7 @@ class VariationalBayes(_TopicInference):
     most `passes` times in an iteration: if None, 10 times with all documents at once, which leaves it undecided while
     the topics are still rough, and 100 times in a batch, which moves the topics once and for all.
 
-    Under `torchrun` each process infers its share of the documents, with the result of a single one.
+    Under `torchrun` each process infers its part of the documents, with the result of a single one.
 
     >>> from likely import LatentDirichlet
     >>> X = np.array([[4, 3, 0, 0], [3, 4, 0, 0], [0, 0, 4, 3], [0, 0, 3, 4]])
@@ -62,11 +62,11 @@ class VariationalBayes(_TopicInference):
         return cls(max_iter=5, tol=0.0)
 
     def validate(self) -> None:
-        """Positive numbers; a decay for which batches converge."""
-        require(self.max_iter > 0, self, "max_iter", "a positive whole number")
-        require(self.batch_size is None or self.batch_size > 0, self, "batch_size", "a positive whole number or None")
+        """Positive values; a decay for which batches converge."""
+        require(self.max_iter > 0, self, "max_iter", "a positive integer")
+        require(self.batch_size is None or self.batch_size > 0, self, "batch_size", "a positive integer or None")
         require(self.tol >= 0, self, "tol", "0 or a positive number")
-        require(self.passes is None or self.passes > 0, self, "passes", "a positive whole number or None")
+        require(self.passes is None or self.passes > 0, self, "passes", "a positive integer or None")
         require(self.learning_offset >= 0, self, "learning_offset", "0 or a positive number")
         require(0.5 < self.learning_decay <= 1, self, "learning_decay", "above 0.5 and at most 1")
 
@@ -116,9 +116,9 @@ class CollapsedGibbs(_TopicInference):
 
     def validate(self) -> None:
         """Some sweeps are left after the warmup."""
-        require(self.sweeps > 0, self, "sweeps", "a positive whole number")
+        require(self.sweeps > 0, self, "sweeps", "a positive integer")
         require(0 <= self.warmup < self.sweeps, self, "warmup", f"from 0 to below sweeps={self.sweeps}")
-        require(self.thin > 0, self, "thin", "a positive whole number")
+        require(self.thin > 0, self, "thin", "a positive integer")
 
     def fit(self, problem: Any) -> Any:
         """φ̂ on the average of a chain."""

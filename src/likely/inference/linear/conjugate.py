@@ -1,4 +1,4 @@
-"""The coin: a share θ of successes with a Beta prior, whose posterior, evidence and predictions are closed forms.
+"""The coin: a probability θ of success with a Beta prior, whose posterior, evidence and predictions are closed forms.
 
 θ ~ Beta(a, b),   k successes in n trials:   θ | k ~ Beta(a + k, b + n − k)
 
@@ -25,7 +25,7 @@ __all__ = ["BetaBinomial", "beta_binomial"]
 
 @dataclass(frozen=True)
 class BetaBinomial:
-    """What is known of a share after some trials: its posterior, and the log-probability of what was seen."""
+    """What is known of θ after some trials: its posterior, and the log-probability of what was seen."""
 
     posterior: Beta
     log_evidence: float
@@ -44,7 +44,7 @@ class BetaBinomial:
 
 
 def beta_binomial(successes: int, trials: int, a: float = 1.0, b: float = 1.0) -> BetaBinomial:
-    """The share of successes, given some of them in some trials and the prior Beta(a, b); a = b = 1 is uniform.
+    """The posterior of the probability of success under the prior Beta(a, b); a = b = 1 is uniform.
 
     >>> coin = beta_binomial(successes=7, trials=10)
     >>> coin.posterior.concentration1.item(), coin.posterior.concentration0.item()
@@ -68,4 +68,4 @@ def beta_binomial(successes: int, trials: int, a: float = 1.0, b: float = 1.0) -
 
 def _require_count(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-        raise DataError(f"{name} must be a whole number, 0 or more; found {value!r}.")
+        raise DataError(f"{name} must be an integer, 0 or more; found {value!r}.")

@@ -109,8 +109,8 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
         return ridge.theta(variance)
 
     def residual(point: Tensor) -> float:
-        found = float(moments.spread - 2 * point @ cross + point @ gram @ point)
-        return found if found > 1e-12 * moments.spread else 0.0
+        squares = float(moments.spread - 2 * point @ cross + point @ gram @ point)
+        return squares if squares > 1e-12 * moments.spread else 0.0
 
     def evidence_at(variance: float) -> float:
         point = theta(variance)
@@ -139,7 +139,7 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
 
 
 class _Ridge:
-    """θ(σ²) = (G + σ²P)⁻¹c for many σ²: one eigendecomposition where every number is penalised, else a solve each."""
+    """θ(σ²) = (G + σ²P)⁻¹c for many σ²: one eigendecomposition if all weights are penalised, else one solve per σ²."""
 
     def __init__(self, gram: Tensor, cross: Tensor, penalty: Tensor) -> None:
         self.gram, self.cross, self.penalty = gram, cross, penalty
@@ -201,7 +201,7 @@ def _covariance(
 
 
 def _variance(implied: Callable[[float], float], moments: Moments, penalised: bool) -> float:
-    """σ² with σ² = RSS(σ²) / free(σ²): where the slope of the log-probability (or evidence) in σ² is 0.
+    """σ² with σ² = RSS(σ²) / free(σ²): where the derivative of the log-probability (or evidence) in σ² is 0.
 
     With a penalty, RSS depends on σ² through the weight of the prior; the largest solution is bracketed from above.
     """

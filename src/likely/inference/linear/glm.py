@@ -70,7 +70,7 @@ class LinearEnergy:
         self.regression.design.write(self.regression.output, weight, bias, shared if len(shared) else None)
 
     def l1(self) -> Tensor:
-        """The L1 rate of each number."""
+        """The L1 rate of each parameter."""
         return self._rates(0)
 
     def _rates(self, which: int) -> Tensor:
@@ -86,8 +86,8 @@ class LinearEnergy:
         assert isinstance(objective, OnEta)
         k, width, features = self.outputs, self.width, self.regression.features
         table, shared = point[: k * width].view(k, width), point[k * width :]
-        total, slope = torch.zeros((), dtype=torch.float64), torch.zeros_like(point)
-        grid = slope[: k * width].view(k, width)
+        total, gradient = torch.zeros((), dtype=torch.float64), torch.zeros_like(point)
+        grid = gradient[: k * width].view(k, width)
         matrix = torch.zeros(len(point), len(point), dtype=torch.float64) if hessian else None
         for x, y, weight in self._pieces():
             eta = x @ table[:, :features].T
@@ -106,18 +106,18 @@ class LinearEnergy:
             grid[:, :features] -= score[:, :k].T @ x
             if self.regression.bias:
                 grid[:, -1] -= sums[:k]
-            slope[k * width :] -= sums[k:]
+            gradient[k * width :] -= sums[k:]
             if matrix is not None:
                 information = information if weight is None else information * weight[:, None, None]
                 _add_hessian(matrix, x, information, k, self.regression.bias)
-        distributed.sum_(total, slope, *([] if matrix is None else [matrix]))
+        distributed.sum_(total, gradient, *([] if matrix is None else [matrix]))
         l2 = self._rates(1)
         value = float(total) * self.step + 0.5 * float(l2 @ point.square())
-        slope = slope * self.step + l2 * point
+        gradient = gradient * self.step + l2 * point
         if matrix is None:
-            return value, slope, None
+            return value, gradient, None
         full = torch.triu(matrix) + torch.triu(matrix, 1).T
-        return value, slope, full * self.step + torch.diag(l2)
+        return value, gradient, full * self.step + torch.diag(l2)
 
     def _pieces(self) -> Iterator[Rows]:
         for x, y, weight in self.sample or self.regression.blocks():

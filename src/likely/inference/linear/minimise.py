@@ -18,7 +18,7 @@ from .quadratic_l1 import equilibrated, quadratic_l1
 __all__ = ["Energy", "Minimum", "minimise"]
 
 GONE, FADING = 1e-9, 1e-6
-"""Shares of the first curvature below which the optimum lies at infinity: stop at once, or say so at the end."""
+"""Fractions of the first curvature below which the optimum lies at infinity: stop at once, or say so at the end."""
 
 KEEP = 1e-3
 """Squared Newton decrement (distance to the optimum in standard errors) below which the Hessian is kept."""
@@ -44,7 +44,7 @@ class Minimum:
 
 def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: float) -> Minimum:
     """Search from `point`. Stops once the squared Newton decrement (twice the gain still to be had) is below `tol`."""
-    value, slope, hessian = energy.value(point, hessian=True)
+    value, gradient, hessian = energy.value(point, hessian=True)
     assert hessian is not None
     objective = value + float(l1 @ point.abs())
     first = _smallest(hessian)
@@ -53,8 +53,8 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
         curvature = _smallest(hessian)
         if curvature < GONE * first:
             return Minimum(point, True, True, iteration)
-        target = _model_minimum(hessian, slope, point, l1, damping)
-        gain = -float(slope @ (target - point)) - float(l1 @ (target.abs() - point.abs()))
+        target = _model_minimum(hessian, gradient, point, l1, damping)
+        gain = -float(gradient @ (target - point)) - float(l1 @ (target.abs() - point.abs()))
         plain = gain if damping == 0 else plain
         rounding = 1e-11 * abs(objective) if damping else 0.0  # below it, whether a damped step helped cannot be seen
         if gain * (1 + damping) <= max(tol, rounding):
@@ -62,7 +62,7 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
             return Minimum(target if gain > 0 else point, True, curvature < FADING * first, iteration)
         keep = gain <= KEEP and gain <= 0.01 * before and damping == 0
         before = gain
-        after, after_slope, after_hessian = energy.value(target, hessian=not keep)
+        after, after_gradient, after_hessian = energy.value(target, hessian=not keep)
         reached = after + float(l1 @ target.abs())
         if reached <= objective - 1e-4 * gain * (damping == 0) + 1e-13 * abs(objective):
             move = target - point
@@ -72,7 +72,7 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
                 damping = max(damping * 4, 1e-3)
             elif kept > 0.75 * promised:
                 damping = 0.0 if damping < 1e-10 else damping * 0.1
-            point, slope, objective = target, after_slope, reached
+            point, gradient, objective = target, after_gradient, reached
             hessian = hessian if after_hessian is None else after_hessian
             continue
         if keep:
@@ -81,19 +81,19 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
         damping = max(damping * 10, 1e-3)
         if damping > 1e12:
             break
-    # at a kink slopes jump and steps crawl: what counts then is that next to nothing is left to gain
+    # at a kink gradients jump and steps crawl: what counts then is that next to nothing is left to gain
     small = plain <= 1e-6 * max(1.0, abs(objective))
     return Minimum(point, small, _smallest(hessian) < FADING * first, iteration)
 
 
-def _model_minimum(hessian: Tensor, slope: Tensor, point: Tensor, l1: Tensor, damping: float) -> Tensor:
-    """argmin of slope·(θ − point) + ½(θ − point)ᵀH(θ − point) + Σ λ|θ|."""
+def _model_minimum(hessian: Tensor, gradient: Tensor, point: Tensor, l1: Tensor, damping: float) -> Tensor:
+    """argmin of gradient·(θ − point) + ½(θ − point)ᵀH(θ − point) + Σ λ|θ|."""
     size = hessian.diagonal().clamp_min(0)
     scale = size.clamp_min(1e-12 * float(size.max()) + 1e-300)
     damped = hessian + torch.diag(scale * damping) if damping else hessian
     if not bool(l1.any()):
-        return point - _solve(damped, slope)
-    return quadratic_l1(damped, damped @ point - slope, l1, point)
+        return point - _solve(damped, gradient)
+    return quadratic_l1(damped, damped @ point - gradient, l1, point)
 
 
 def _solve(matrix: Tensor, right: Tensor) -> Tensor:
@@ -106,7 +106,7 @@ def _solve(matrix: Tensor, right: Tensor) -> Tensor:
 
 
 def _smallest(hessian: Tensor) -> float:
-    """The smallest curvature in the directions that the data speak of; for large systems, that of a single number."""
+    """The smallest curvature in directions that the data determine; for large systems, of a single parameter."""
     values = torch.linalg.eigvalsh(hessian) if len(hessian) <= 300 else hessian.diagonal().sort().values
     seen = values[values > values[-1].clamp_min(0) * 1e-10]
     return float(seen[0]) if len(seen) else 0.0

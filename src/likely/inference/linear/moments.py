@@ -17,7 +17,7 @@ from .design import Regression
 __all__ = ["Moments", "moments_of", "moments_with_intercept"]
 
 RANK = 1e-10
-"""Eigenvalues of the equilibrated XᵀX below this share of the largest: use QR instead, which keeps all digits."""
+"""Eigenvalues of the equilibrated XᵀX below this fraction of the largest: use QR instead, which keeps all digits."""
 
 ROWS = 8192
 """Rows handled at once, so that centring and products happen in the cache."""

@@ -41,11 +41,11 @@ class NetworkEnergy:
                 own[name].copy_(value)
 
     def l1(self) -> Tensor:
-        """The L1 rate of each number."""
+        """The L1 rate of each parameter."""
         return self._l1
 
     def _rates(self) -> tuple[Tensor, Tensor]:
-        """The prior's penalty rates of every number; 0 where it is not of that form."""
+        """The prior's penalty rates of every parameter; 0 where it is not of that form."""
         start = self.start()
         rates = {name: self.problem.rates(name, value) for name, value in self.parameters.named(start).items()}
         l1, l2 = (

@@ -67,10 +67,10 @@ class Newton(Inference):
                 f"Newton would need a matrix of {energy.size:,} × {energy.size:,}; it takes up to {LARGEST:,} "
                 "parameters. Use inference=MAP()."
             )
-        found = minimise(energy, energy.start(), energy.l1(), max_iter=self.max_iter, tol=self.tol)
-        self._warn(found.converged, False, found.iterations)
-        energy.load(found.point)
-        return Posterior.of(energy.module, info={"iterations": found.iterations})
+        minimum = minimise(energy, energy.start(), energy.l1(), max_iter=self.max_iter, tol=self.tol)
+        self._warn(minimum.converged, False, minimum.iterations)
+        energy.load(minimum.point)
+        return Posterior.of(energy.module, info={"iterations": minimum.iterations})
 
     def _regressions(self, design: Design) -> Posterior:
         iterations = 0
@@ -79,13 +79,13 @@ class Newton(Inference):
             point = energy.start()
             rows = len(design.problem.data)
             step = rows // max(SAMPLE, 20 * len(point))
-            found = _from_a_sample(energy, point, step, self.max_iter, self.tol) if step > 1 else None
-            if found is None or not found.converged:
-                start = point if found is None else found.point
-                found = minimise(energy, start, energy.l1(), max_iter=self.max_iter, tol=self.tol)
-            self._warn(found.converged, found.unbounded, found.iterations)
-            energy.write(found.point)
-            iterations = max(iterations, found.iterations)
+            minimum = _from_a_sample(energy, point, step, self.max_iter, self.tol) if step > 1 else None
+            if minimum is None or not minimum.converged:
+                start = point if minimum is None else minimum.point
+                minimum = minimise(energy, start, energy.l1(), max_iter=self.max_iter, tol=self.tol)
+            self._warn(minimum.converged, minimum.unbounded, minimum.iterations)
+            energy.write(minimum.point)
+            iterations = max(iterations, minimum.iterations)
         return Posterior.of(design.module, info={"iterations": iterations})
 
     def _warn(self, converged: bool, unbounded: bool, iterations: int) -> None:

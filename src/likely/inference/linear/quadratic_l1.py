@@ -24,7 +24,7 @@ SLACK = 1e-10
 
 
 def equilibrated(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """DHD with ones on the diagonal, and D; a number that the data do not speak of (a column of zeros) gets D = 0."""
+    """DHD with ones on the diagonal, and D; a parameter that the data leave open (a column of zeros) gets D = 0."""
     size = matrix.diagonal()
     seen = size > 1e-200
     scale = torch.where(seen, size.clamp_min(1e-300).rsqrt(), 0.0)

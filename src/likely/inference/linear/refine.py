@@ -29,33 +29,33 @@ def refine(energy: Energy, point: Tensor, hessian: Tensor, *, tol: float, passes
         return scale * torch.cholesky_solve((scale * vector).unsqueeze(-1), factor).squeeze(-1)
 
     pairs: list[tuple[Tensor, Tensor]] = []
-    value, slope, _ = energy.value(point, hessian=False)
+    value, gradient, _ = energy.value(point, hessian=False)
     for iteration in range(1, passes + 1):
-        move = -_two_loop(slope, pairs, metric)
-        gain = -float(slope @ move)
+        move = -_two_loop(gradient, pairs, metric)
+        gain = -float(gradient @ move)
         if not gain >= 0:
             return None
         target = point + move
         if gain <= tol:
             return Minimum(target, True, False, iteration)
-        after, after_slope, _ = energy.value(target, hessian=False)
+        after, after_gradient, _ = energy.value(target, hessian=False)
         if not after <= value - 1e-4 * gain + 1e-13 * abs(value):
             return None
-        change = after_slope - slope
+        change = after_gradient - gradient
         if float(change @ move) > 0:
             pairs.append((move, change))
-        point, value, slope = target, after, after_slope
+        point, value, gradient = target, after, after_gradient
     return None
 
 
 def _two_loop(vector: Tensor, pairs: list[tuple[Tensor, Tensor]], metric: Callable[[Tensor], Tensor]) -> Tensor:
     """B·vector, from the pairs of moves and gradient changes so far."""
-    shares = []
+    weights = []
     for move, change in reversed(pairs):
-        share = (move @ vector) / (move @ change)
-        vector = vector - share * change
-        shares.append(share)
+        weight = (move @ vector) / (move @ change)
+        vector = vector - weight * change
+        weights.append(weight)
     vector = metric(vector)
-    for (move, change), share in zip(pairs, reversed(shares), strict=True):
-        vector = vector + (share - (change @ vector) / (move @ change)) * move
+    for (move, change), weight in zip(pairs, reversed(weights), strict=True):
+        vector = vector + (weight - (change @ vector) / (move @ change)) * move
     return vector

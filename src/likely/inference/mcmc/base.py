@@ -64,11 +64,11 @@ class _MarkovChain(Inference):
     stream: str | None = transient()
 
     def validate(self) -> None:
-        """Counts are whole numbers; the sampler checks what is its own."""
+        """Counts are integers; the sampler checks its own arguments."""
         for name, least in (("chains", 1), ("draws", 1), ("warmup", 0), ("thin", 1)):
             value = getattr(self, name)
             whole = isinstance(value, int) and not isinstance(value, bool) and value >= least
-            require(whole, self, name, f"a whole number of {least} or more")
+            require(whole, self, name, f"an integer of {least} or more")
         self.sampler()
 
     def sampler(self, *, whitened: bool = False) -> Sampler:
@@ -96,16 +96,16 @@ class _Run:
             problem = problem.with_(seed=saved["seed"])
         self.problem, self.spec = problem, spec
         self.target = LogPosterior(problem)
-        place = problem.data.x.device
+        device = problem.data.x.device
         if saved is None:
             self.coordinates = coordinates_of(problem, self.target)
         else:
-            factor = None if saved["factor"] is None else own_copy(saved["factor"], place)
-            self.coordinates = Coordinates(own_copy(saved["centre"], place), factor)
+            factor = None if saved["factor"] is None else own_copy(saved["factor"], device)
+            self.coordinates = Coordinates(own_copy(saved["centre"], device), factor)
         self.driver = Driver(
             spec.sampler(whitened=self.coordinates.dense),
             CoordinateDensity(self.target, self.coordinates),
-            as_generator(spread(problem.seed, 1)[0], place),
+            as_generator(spread(problem.seed, 1)[0], device),
             Length(spec.draws, spec.warmup, spec.thin),
             saver,
             stream=spec.stream,
@@ -128,18 +128,18 @@ class _Run:
 
     def posterior(self) -> ChainPosterior:
         """All draws as members, with what can be said of them."""
-        driver, place = self.driver, self.problem.data.x.device
-        drawn = self.target.named(driver.draws.flatten(0, 1).to(place))
-        found = ChainPosterior.of_draws(self.target.module, drawn, driver.log_prob, driver.stats)
-        found.info |= {
+        driver, device = self.driver, self.problem.data.x.device
+        drawn = self.target.named(driver.draws.flatten(0, 1).to(device))
+        posterior = ChainPosterior.of_draws(self.target.module, drawn, driver.log_prob, driver.stats)
+        posterior.info |= {
             "acceptance": float(driver.stats["acceptance_rate"].mean()),
             "step_size": float(driver.stats["step_size"][:, -1].mean()) if "step_size" in driver.stats else None,
             "divergences": driver.divergences,
             **agreement(self.target, driver.draws, driver.log_prob),
             "seconds": time.perf_counter() - self.began,
         }
-        self.warn(found.info)
-        return found
+        self.warn(posterior.info)
+        return posterior
 
     def warn(self, info: dict[str, Any]) -> None:
         """Say so if the chains disagree, stand still, or lost their way."""
@@ -164,20 +164,20 @@ class _Run:
 
 
 def _possible(density: CoordinateDensity, position: Tensor) -> Tensor:
-    """Starts with a finite log-density and slope; those without take the place of others."""
-    value, slope = density.value_and_grad(position)
-    good = value.isfinite() & slope.isfinite().all(1)
+    """Starts with a finite log-density and gradient; those without are replaced by others."""
+    value, gradient = density.value_and_grad(position)
+    good = value.isfinite() & gradient.isfinite().all(1)
     if not bool(good.any()):
         finite = bool(value.isfinite().any())
-        what = "The slope of log p(θ | data) is not finite" if finite else f"log p(θ | data) is {float(value[0]):g}"
+        what = "The gradient of log p(θ | data) is not finite" if finite else f"log p(θ | data) is {float(value[0]):g}"
         raise TrainingError(
-            f"{what} where every chain starts, so there is no way to go; standardise X and y, look for NaN in what the "
+            f"{what} where every chain starts, so none can move; standardise X and y, look for NaN in what the "
             "network gives, or give the parameters a narrower prior."
         )
     if bool(good.all()):
         return position
-    places = good.nonzero()[:, 0]
-    return position[torch.where(good, torch.arange(len(good)).to(places), places[0])]
+    starts = good.nonzero()[:, 0]
+    return position[torch.where(good, torch.arange(len(good)).to(starts), starts[0])]
 
 
 def _fingerprint(problem: Problem, spec: _MarkovChain) -> dict[str, Any]:

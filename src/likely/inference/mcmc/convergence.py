@@ -16,7 +16,7 @@ from ..predictor import Predictor
 __all__ = ["agreement"]
 
 QUANTITIES, ROWS = 512, 16
-"""At most how many numbers are judged, and at how many training rows a network is."""
+"""The largest number of quantities that are judged, and of training rows that a network is judged at."""
 BLOCK = 1 << 24
 """Numbers of draws that are looked at together."""
 
@@ -38,11 +38,11 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
         x = batch.x
         parts = flat.split(max(1, BLOCK // (target.size + x.numel())))
         values = torch.cat([target.output(part.to(x.device, x.dtype), batch).flatten(1).cpu() for part in parts])
-        each = values.shape[1] // len(rows)
+        per_row = values.shape[1] // len(rows)
         what = "η" if "eta" in target.problem.objective.offers else "log p"
-        names = [f"{what} at row {row}" for row in rows.tolist() for _ in range(each)]
+        names = [f"{what} at row {row}" for row in rows.tolist() for _ in range(per_row)]
         if isinstance(x, Rows):  # of different numbers of positions
-            names = [f"η {place}" for place in range(values.shape[1])]
+            names = [f"η {index}" for index in range(values.shape[1])]
     chosen = _spaced(len(names), QUANTITIES)
     picked = values[:, chosen].unflatten(0, tuple(log_prob.shape)).double()
     rhat, ess = diagnose(torch.cat([log_prob.unsqueeze(-1), picked], -1).cpu().numpy())
@@ -54,5 +54,5 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
 
 
 def _spaced(count: int, wanted: int) -> Tensor:
-    """At most `wanted` of the numbers 0 … count − 1, evenly spaced."""
+    """At most `wanted` of the indices 0 … count − 1, evenly spaced."""
     return torch.linspace(0, count - 1, min(count, wanted), dtype=torch.float64).round().long()

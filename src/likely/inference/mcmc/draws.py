@@ -78,16 +78,16 @@ class ChainPosterior(Posterior):
 
     def _members(self, x: Inputs) -> Tensor:
         """In parts, so that draws which lie in a file are never in memory all at once."""
-        each = sum(math.prod(value.shape[1:]) for value in self.parameters.values())
-        step = max(1, AT_ONCE // max(1, each))
+        size = sum(math.prod(value.shape[1:]) for value in self.parameters.values())
+        step = max(1, AT_ONCE // max(1, size))
         if step >= len(self):
             return super()._members(x)
-        found = []
+        etas = []
         for first in range(0, len(self), step):
             part = slice(first, first + step)
             parameters, buffers = ({k: v[part] for k, v in group.items()} for group in (self.parameters, self.buffers))
-            found.append(Posterior(self.module, parameters, buffers).eta(x))
-        return torch.cat(found)
+            etas.append(Posterior(self.module, parameters, buffers).eta(x))
+        return torch.cat(etas)
 
     # --- files --------------------------------------------------------------------------------------------------
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -11,7 +11,7 @@ __all__ = ["HMC"]
 
 
 class HMC(_MarkovChain):
-    """Hamiltonian Monte Carlo: chains follow the slope of log p(θ | data) with momentum. Nothing needs tuning.
+    """Hamiltonian Monte Carlo: chains follow the gradient of log p(θ | data) with momentum. Nothing needs tuning.
 
     The posterior has chains · draws members; `thin` keeps every thin-th step. `step_size` and `trajectory` (the longest
     integration time) fix what warm-up would learn: in the units of θ, and for a linear model in those of its

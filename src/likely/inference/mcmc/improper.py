@@ -28,7 +28,7 @@ LOOKED_AT = 64
 
 @torch.no_grad()
 def check_proper(target: LogPosterior, coordinates: Coordinates, position: Tensor, prior: object) -> None:
-    """Raise for a linear model whose weights have no proper posterior; warn where the same happens to other numbers."""
+    """Raise for a linear model whose weights have no proper posterior; warn where other parameters have none."""
     density = CoordinateDensity(target, coordinates)
     middle, directions = _directions(target, coordinates, position)
     values = []
@@ -69,12 +69,12 @@ def _directions(target: LogPosterior, coordinates: Coordinates, position: Tensor
 
 
 def _some_of_each(sizes: list[int]) -> Tensor:
-    """Evenly spaced places in each of several parameters that lie one after another."""
-    share, first, found = max(1, LOOKED_AT // len(sizes)), 0, []
+    """Evenly spaced indices into each of several parameters that lie one after another."""
+    count, first, indices = max(1, LOOKED_AT // len(sizes)), 0, []
     for size in sizes:
-        found.append(first + torch.linspace(0, size - 1, min(size, share)).round().long())
+        indices.append(first + torch.linspace(0, size - 1, min(size, count)).round().long())
         first += size
-    return torch.cat(found)
+    return torch.cat(indices)
 
 
 def _name(target: LogPosterior, coordinates: Coordinates, move: Tensor) -> str:

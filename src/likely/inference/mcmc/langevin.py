@@ -1,4 +1,4 @@
-"""Langevin: one step along the slope and a little noise, over the parameters of any model (see `sampling.Langevin`)."""
+"""Langevin: a step along the gradient plus noise, over the parameters of any model (see `sampling.Langevin`)."""
 
 from __future__ import annotations
 

@@ -51,9 +51,9 @@ class SGHMC(_StochasticGradient):
         return min(usual, self.friction / max(float(landscape.noise.max()), 1e-12), 0.5 / self.friction)
 
     def move(
-        self, phi: Tensor, momentum: Tensor, slope: Tensor, step: float, landscape: Landscape, xi: Tensor
+        self, phi: Tensor, momentum: Tensor, gradient: Tensor, step: float, landscape: Landscape, xi: Tensor
     ) -> tuple[Tensor, Tensor]:
         """One step of momentum, then one of position."""
         fresh = (2 * step * self.friction - step**2 * landscape.noise).clamp_min(0).sqrt()
-        momentum = (1 - step * self.friction) * momentum + step * slope + fresh * xi
+        momentum = (1 - step * self.friction) * momentum + step * gradient + fresh * xi
         return phi + step * momentum, momentum

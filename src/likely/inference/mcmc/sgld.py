@@ -52,7 +52,7 @@ class SGLD(_StochasticGradient):
         return 5 * usual if self.schedule == "cyclical" else usual
 
     def move(
-        self, phi: Tensor, momentum: Tensor, slope: Tensor, step: float, landscape: Landscape, xi: Tensor
+        self, phi: Tensor, momentum: Tensor, gradient: Tensor, step: float, landscape: Landscape, xi: Tensor
     ) -> tuple[Tensor, Tensor]:
         """There is no momentum."""
-        return phi + 0.5 * step * slope + step**0.5 * xi, momentum
+        return phi + 0.5 * step * gradient + step**0.5 * xi, momentum

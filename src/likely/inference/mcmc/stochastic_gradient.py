@@ -72,18 +72,18 @@ class _StochasticGradient(Inference):
     checkpoint: Checkpoint | str | None = transient()
 
     def validate(self) -> None:
-        """Numbers are positive; text becomes specs; every cycle has draws."""
+        """Counts and sizes are positive; text becomes specs; every cycle has draws."""
         if self.by is not None:
             object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
         for name in ("chains", "draws", "thin", "cycles"):
-            require(getattr(self, name) > 0, self, name, "a positive whole number")
+            require(getattr(self, name) > 0, self, name, "a positive integer")
         require(self.warmup >= 0, self, "warmup", "0 or more steps")
         positive = self.step_size is None or 0 < self.step_size < math.inf
         require(positive, self, "step_size", "a positive number, or None to have it chosen")
         schedules = ("constant", "decreasing", "cyclical")
         require(self.schedule in schedules, self, "schedule", '"constant", "decreasing" or "cyclical"')
         whole = self.batch_size is None or self.batch_size > 0
-        require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(whole, self, "batch_size", "a positive integer, or None for all rows at once")
         if self.schedule == "cyclical":
             require(self.cycles <= self.draws, self, "cycles", f"at most draws={self.draws}")
 
@@ -93,7 +93,7 @@ class _StochasticGradient(Inference):
         raise NotImplementedError
 
     def move(
-        self, phi: Tensor, momentum: Tensor, slope: Tensor, step: float, landscape: Landscape, xi: Tensor
+        self, phi: Tensor, momentum: Tensor, gradient: Tensor, step: float, landscape: Landscape, xi: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The next φ and momentum, from the gradient and standard normal ξ, all (chains, d)."""
         raise NotImplementedError
@@ -139,17 +139,17 @@ class _StochasticGradient(Inference):
         if self.schedule != "cyclical":
             return set(range(self.warmup + self.thin - 1, total, self.thin))
         length = total / self.cycles
-        found = set()
+        steps = set()
         for cycle in range(self.cycles):
             count = self.draws * (cycle + 1) // self.cycles - self.draws * cycle // self.cycles
-            found |= {math.floor(length * (cycle + 1 - 0.5 * k / count)) - 1 for k in range(count)}
-        return found
+            steps |= {math.floor(length * (cycle + 1 - 0.5 * k / count)) - 1 for k in range(count)}
+        return steps
 
     def _check(self, value: Tensor, phi: Tensor, t: int, step: float) -> None:
         if not bool(value.isfinite().all() & phi.isfinite().all()):
             name = type(self).__name__
             raise TrainingError(
-                f"{name} left the range of numbers by step {t + 1}, with step_size {step:g}. Try "
+                f"{name} diverged by step {t + 1}, with step_size {step:g}. Try "
                 f"{name}(step_size={step / 10:.1g}), a prior on the weights, or standardised inputs."
             )
 
@@ -180,8 +180,8 @@ class _Chains(Step):
             ground.look(ground.coordinates.point(self.phi[:WATCHED]))
             self.step = self._chosen()
         size = self.step * self.spec._factor(at)
-        self.value, slope = self.gradient(ground.coordinates.point(self.phi))
-        pull, xi = ground.bounded(slope), self._normal()
+        self.value, gradient = self.gradient(ground.coordinates.point(self.phi))
+        pull, xi = ground.bounded(gradient), self._normal()
         self.phi, self.momentum = self.spec.move(self.phi, self.momentum, pull, size, ground.landscape, xi)
         if at in self.kept:
             self.spec._check(self.value, self.phi, at, self.step)
@@ -225,15 +225,17 @@ class _Ground:
     ) -> None:
         self.seed = seeds[2]
         rows = torch.randperm(gradient.rows, generator=torch.Generator().manual_seed(seeds[1]))[:ROWS]
-        self.slope: ValueAndGrad = density.value_and_grad if gradient.rows <= ROWS else partial(gradient.on, rows)
+        self.value_and_grad: ValueAndGrad = (
+            density.value_and_grad if gradient.rows <= ROWS else partial(gradient.on, rows)
+        )
         centre = density.start()
         self.coordinates = Coordinates(centre)
         if spec.precondition:
-            self.coordinates = precondition(self.slope, centre, self.seed, dense=len(centre) <= SMALL)
+            self.coordinates = precondition(self.value_and_grad, centre, self.seed, dense=len(centre) <= SMALL)
         noise = torch.zeros_like(centre)
         if not gradient.full:
-            found = torch.cat([gradient(centre.unsqueeze(0))[1] for _ in range(BATCHES)])
-            noise = self.coordinates.pull(found).var(0)
+            gradients = torch.cat([gradient(centre.unsqueeze(0))[1] for _ in range(BATCHES)])
+            noise = self.coordinates.pull(gradients).var(0)
         self.landscape = Landscape(0.0, noise)
         self.look(centre.unsqueeze(0))
         if spec.precondition:  # a little way off, networks bend more sharply than at their mode
@@ -243,15 +245,15 @@ class _Ground:
 
     def look(self, points: Tensor) -> None:
         """Take note of the curvature at some θ, if it is larger on average than what was met before."""
-        found = float(stiffness(self.slope, self.coordinates, points, self.seed).mean())
-        if self.landscape.stiffness < found < math.inf:
-            self.landscape = replace(self.landscape, stiffness=found)
+        measured = float(stiffness(self.value_and_grad, self.coordinates, points, self.seed).mean())
+        if self.landscape.stiffness < measured < math.inf:
+            self.landscape = replace(self.landscape, stiffness=measured)
 
-    def bounded(self, slope: Tensor) -> Tensor:
+    def bounded(self, gradient: Tensor) -> Tensor:
         """The gradient in φ; far out, where log p is steeper than among draws, no longer than ten times what is usual.
 
         Otherwise a single step could throw a chain farther still.
         """
-        usual = math.sqrt(len(slope[0]) * (1 + self.landscape.stiffness) + float(self.landscape.noise.sum()))
-        pulled = self.coordinates.pull(slope)
+        usual = math.sqrt(len(gradient[0]) * (1 + self.landscape.stiffness) + float(self.landscape.noise.sum()))
+        pulled = self.coordinates.pull(gradient)
         return pulled * (10 * usual / pulled.norm(dim=1, keepdim=True)).clamp_max(1)

@@ -38,8 +38,8 @@ from .start import without_data
 __all__ = ["PACBayes"]
 
 WIDEST, RATIO = 10.0, math.exp(0.1)
-"""A learned λ is one of WIDEST / RATIO^j, j = 1, 2, …: choosing it costs log(π²j²/6), as each has its share of δ."""
-SHARE = 0.2
+"""A learned λ is one of WIDEST / RATIO^j, j = 1, 2, …: choosing it costs log(π²j²/6), as each has its part of δ."""
+FRACTION = 0.2
 """The part of δ that the estimate of R̂(q) by draws may use."""
 BLOCK = 1 << 22
 
@@ -47,9 +47,9 @@ BLOCK = 1 << 22
 class PACBayes(Inference):
     """Minimise a PAC-Bayes bound; report one that holds with probability ≥ 1 − `delta` for the randomised predictor.
 
-    For labels the bound is on the share of wrong labels (0–1 error), and training lowers the clipped log-loss / log 2,
-    which is never below it. For other targets it is on the loss 1 / (1 + p(y | η)/p₀(y)) in [0, 1], where p₀ is the
-    likelihood fitted without x to a tenth of the rows, which the bound then leaves out: ½ is no better than without x.
+    For labels the bound is on the fraction of wrong labels (0–1 error), and training lowers the clipped log-loss /
+    log 2, which is never below it. For other targets it is on the loss 1 / (1 + p(y | η)/p₀(y)) in [0, 1], where p₀ is
+    the likelihood fitted without x to a tenth of the rows, which the bound then leaves out: at ½, x is of no help.
 
     `prior_scale` is λ; None learns it at the price of a union bound. Where `prior=` gives parameters a normal prior,
     its scale is theirs. `steps` of `optimizer` on batches use `samples` draws each; `checks` draws estimate R̂(q) in the
@@ -90,9 +90,9 @@ class PACBayes(Inference):
         require(0 < self.delta < 1, self, "delta", "a probability, above 0 and below 1")
         for name in ("steps", "samples", "checks", "draws"):
             value = getattr(self, name)
-            require(is_whole(value), self, name, "a positive whole number")
+            require(is_whole(value), self, name, "a positive integer")
         whole = self.batch_size is None or is_whole(self.batch_size)
-        require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(whole, self, "batch_size", "a positive integer, or None for all rows at once")
         require(not self.optimizer.needs_closure, self, "optimizer", "one that takes noisy gradients, such as Adam()")
 
     def fit(self, problem: Problem) -> Posterior:
@@ -124,7 +124,7 @@ class PACBayes(Inference):
     def _bound(
         self, problem: Problem, network: LogPosterior, loss: BoundedLoss, gaussian: _Gaussian, random: torch.Generator
     ) -> dict[str, float]:
-        """With δ shared out: the draws' mean → R̂(q) by Chernoff in kl form, then R̂(q) → R(q) by PAC-Bayes."""
+        """With δ divided in two: the draws' mean → R̂(q) by Chernoff in kl form, then R̂(q) → R(q) by PAC-Bayes."""
         data = problem.data
         total, count, left = 0.0, 0, self.checks
         one_by_one = isinstance(data.y, Ragged)  # the targets of a row are not independent of each other
@@ -132,18 +132,18 @@ class PACBayes(Inference):
         while left:
             theta = gaussian.draw(min(chunk, left), random)
             left -= len(theta)
-            found, count = 0.0, 0
+            sum_of_losses, count = 0.0, 0
             for batch in data.blocks(rows=1 if one_by_one else 1024):
-                each, weight = loss.exact(network.output(theta, batch), batch.y).double(), batch.weight
+                losses, weight = loss.exact(network.output(theta, batch), batch.y).double(), batch.weight
                 if one_by_one:
-                    each, weight = each.unsqueeze(1), None if weight is None else weight.unsqueeze(0)
-                each, counted = _of_rows(each, weight)
-                found += float(each.sum())
+                    losses, weight = losses.unsqueeze(1), None if weight is None else weight.unsqueeze(0)
+                losses, counted = _of_rows(losses, weight)
+                sum_of_losses += float(losses.sum())
                 count += counted
-            total += found
+            total += sum_of_losses
         estimate = total / (self.checks * count)
-        empirical = kl_inverse(min(estimate, 1.0), math.log(1 / (SHARE * self.delta)) / self.checks)
-        kl, delta = float(gaussian.kl()), (1 - SHARE) * self.delta
+        empirical = kl_inverse(min(estimate, 1.0), math.log(1 / (FRACTION * self.delta)) / self.checks)
+        kl, delta = float(gaussian.kl()), (1 - FRACTION) * self.delta
         bound = pac_bayes_bound(empirical, kl + gaussian.price, count, delta)
         return {"bound": bound, "empirical": estimate, "kl": kl, "delta": self.delta, "rows": count}
 
@@ -205,14 +205,14 @@ class _BoundDescent(Step):
         self.waiting = state["waiting"]
 
 
-def _of_rows(each: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
+def _of_rows(losses: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """The mean loss of each row over its targets (draws, rows) → those that have any, and how many rows that is."""
-    each = each.reshape(*each.shape[:2], -1)
+    losses = losses.reshape(*losses.shape[:2], -1)
     if weight is None:
-        return each.mean(-1), each.shape[1]
-    there = (weight.reshape(len(weight), -1) > 0).to(each)
+        return losses.mean(-1), losses.shape[1]
+    there = (weight.reshape(len(weight), -1) > 0).to(losses)
     seen = there.sum(-1)
-    return ((each * there).sum(-1) / seen.clamp_min(1))[:, seen > 0], int((seen > 0).sum())
+    return ((losses * there).sum(-1) / seen.clamp_min(1))[:, seen > 0], int((seen > 0).sum())
 
 
 @dataclass
@@ -260,6 +260,6 @@ class _Gaussian:
         mean, scale, log_prior = self.mean.detach(), self.log_scale.detach(), self.log_prior.detach()
         if not bool(self.given.isnan().any()):
             return _Gaussian(self.start, self.given, mean, scale, log_prior)
-        place = max(1, round((math.log(WIDEST) - float(log_prior)) / math.log(RATIO)))
-        log_prior = torch.full_like(log_prior, math.log(WIDEST) - place * math.log(RATIO))
-        return _Gaussian(self.start, self.given, mean, scale, log_prior, math.log(math.pi**2 * place**2 / 6))
+        index = max(1, round((math.log(WIDEST) - float(log_prior)) / math.log(RATIO)))
+        log_prior = torch.full_like(log_prior, math.log(WIDEST) - index * math.log(RATIO))
+        return _Gaussian(self.start, self.given, mean, scale, log_prior, math.log(math.pi**2 * index**2 / 6))
