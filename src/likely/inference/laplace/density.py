@@ -40,7 +40,8 @@ def laplace_of_density(problem: Problem, by: Inference | None, draws: int, *, fu
     gaussian = Gaussian(centre, factor=vectors[:, held] * values[held].rsqrt())
     generator = torch.Generator().manual_seed(spread(problem.seed, 1)[0])
     theta = gaussian.draw(draws, generator)
-    log_joint = float(target(centre.unsqueeze(0)))
+    log_prior = problem.log_prior(target.parameters.named(centre))  # with its constant
+    log_joint = float(target.log_likelihood(centre.unsqueeze(0))) + float(log_prior)
     rank = int(held.sum())
     info = {
         "log_joint": log_joint,
