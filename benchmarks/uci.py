@@ -133,7 +133,7 @@ def table(rows: list[Row]) -> str:
         "",
         "One hidden layer of 50 units, the published random splits (mean ± standard error over splits), X and y",
         "standardised on the training rows. Errors are in the units of the target; a smaller RMSE and a larger test",
-        "log-likelihood (LL, nats a row) are better. Made by `python -m benchmarks.uci`.",
+        "log-likelihood (LL, nats per row) are better. Made by `python -m benchmarks.uci`.",
         "",
         "| data | method | budget | splits | RMSE | LL | published RMSE / LL |",
         "| --- | --- | --- | ---: | ---: | ---: | --- |",

@@ -94,7 +94,7 @@ def test_what_cannot_be_done_is_said_in_one_line(run, clusters, refused, regress
     refused(
         run("fit", "points.csv", "--model", "kmeans(clusters=3)", "-o", "m"), "unexpected keyword argument 'clusters'"
     )
-    refused(run("fit", "points.csv", "--model", "kmeans()", "--target", "a"), "--target has no place beside it")
+    refused(run("fit", "points.csv", "--model", "kmeans()", "--target", "a"), "--target cannot be given with it")
     refused(run("fit", "points.csv", "-t", "a", "--sequence", "b"), "--sequence 'b' belongs to --model")
     refused(run("fit", "points.csv", "--model", "kmeans(2)", "--ignore", "idd"), "Did you mean 'id'?")
     assert run("fit", "points.csv", "--model", "kmeans(2)", "-o", "m").code == 0

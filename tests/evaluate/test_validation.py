@@ -82,9 +82,9 @@ def test_other_scores_by_row(known, draws):
 
 def test_errors(known, draws):
     X, y = draws(20)
-    with pytest.raises(DataError, match="cv must be from 2 folds to one a row"):
+    with pytest.raises(DataError, match="cv must be from 2 folds to one per row"):
         cross_validate(known(), X, y, cv=21)
-    with pytest.raises(DataError, match=r"score must give one number a row, \(4,\); found shape \(\)"):
+    with pytest.raises(DataError, match=r"score must give one number per row, \(4,\); found shape \(\)"):
         cross_validate(known(), X, y, score=lambda model, X, y: 1.0)
     with pytest.raises(TrainingError, match="the score is NaN in fold 1"):
         cross_validate(known(), X, y, score=lambda model, X, y: np.full(len(y), np.nan))

@@ -3,7 +3,7 @@ import pytest
 
 from likely.core.errors import DataError, SpecError
 from likely.plots.capacities import capacity
-from likely.theory.capacity import separable_share
+from likely.theory.capacity import separable_fraction
 
 
 def test_curves_are_covers_share_and_meet_at_the_capacity():
@@ -11,7 +11,7 @@ def test_curves_are_covers_share_and_meet_at_the_capacity():
     drawn = {line.get_label(): line for line in ax.get_lines()}
     for d in (4, 30):
         x, y = drawn[f"d = {d}"].get_data()
-        np.testing.assert_allclose(y, [separable_share(round(ratio * d), d) for ratio in x])
+        np.testing.assert_allclose(y, [separable_fraction(round(ratio * d), d) for ratio in x])
         assert y[np.isclose(x, 2)] == [0.5]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["d = 4", "d = 30"]
     assert ax.get_title(loc="left") == "A linear unit with d weights holds 2d points"

@@ -45,7 +45,7 @@ def test_ranks_of_each_chain_sum_to_its_draws(found):
 
 
 def test_places_that_are_not_there_are_refused(found):
-    with pytest.raises(DataError, match="coordinate=2 is no place in draws of shape"):
+    with pytest.raises(DataError, match="coordinate=2 is not an index into draws of shape"):
         trace(found, 2)
     with pytest.raises(DataError, match="the axes \\(chains, draws"):
         rank(np.zeros(3))

@@ -32,10 +32,11 @@ def test_both_curves_and_the_threshold():
 
 
 def test_few_sizes_have_no_logarithm():
-    once = DoubleDescent((5, 10), CURVE.train[:2], CURVE.test[:2], CURVE.quartiles[:, :2], 8.0, "share of wrong labels")
+    measure = "fraction of wrong labels"
+    once = DoubleDescent((5, 10), CURVE.train[:2], CURVE.test[:2], CURVE.quartiles[:, :2], 8.0, measure)
     ax = double_descent(once, x_label="width", title="mine")
     assert ax.get_xscale() == "linear"
-    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title(loc="left")) == ("width", "share of wrong labels", "mine")
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title(loc="left")) == ("width", measure, "mine")
 
 
 def test_sizes_must_be_positive():

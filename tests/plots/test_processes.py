@@ -62,7 +62,7 @@ def test_what_cannot_be_drawn_is_refused(model, data):
     X, y = data
     with pytest.raises(DataError, match=r"process draws along one input; X has shape \(25, 2\)"):
         process(model, np.hstack([X, X]), y)
-    with pytest.raises(DataError, match="paths=-1 must be a whole number"):
+    with pytest.raises(DataError, match="paths=-1 must be an integer"):
         process(model, X, paths=-1)
     three = GaussianProcess(likelihood=Categorical(), learn=False, mean="zero").fit(X, np.arange(25) % 3)
     with pytest.raises(DataError, match="process draws one curve; the model has 3 classes"):

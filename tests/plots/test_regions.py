@@ -74,7 +74,7 @@ def test_breakpoints_lie_on_the_function():
 def test_lines_in_space_are_drawn_over_the_share_of_the_way():
     ax = breakpoints(regions_on_line(nn.Linear(3, 1), np.zeros(3), np.ones(3)))
     assert title(ax) == "1 linear region"
-    assert ax.get_xlabel() == "share of the way"
+    assert ax.get_xlabel() == "fraction of the way"
 
 
 def test_errors():

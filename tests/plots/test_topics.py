@@ -49,7 +49,7 @@ def test_errors(model):
         topics(model, which=[1, 4])
     with pytest.raises(DataError, match="which must name topics from 0 to 3; found nothing"):
         topics(model, which=[])
-    with pytest.raises(DataError, match="words must be a positive whole number; found 0"):
+    with pytest.raises(DataError, match="words must be a positive integer; found 0"):
         topics(model, words=0)
     with pytest.raises(DataError, match="vocabulary has 2 names; the model knows 12 words"):
         topics(model, ["a", "b"])

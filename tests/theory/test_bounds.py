@@ -1,4 +1,4 @@
-"""Bounds against enumeration, each other, and the share of runs in which they hold."""
+"""Bounds against enumeration, each other, and the fraction of runs in which they hold."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.optimize import linprog
 
 from likely.core.errors import SpecError
-from likely.theory.capacity import barron_bound, capacity, cover_count, separable_share
+from likely.theory.capacity import barron_bound, capacity, cover_count, separable_fraction
 
 
 def separable(X, signs):
@@ -36,12 +36,12 @@ def test_a_bias_is_one_dimension_more():
 
 
 def test_random_labellings_are_separable_as_often_as_cover_says():
-    """150 draws a point; each share within 4.5 standard errors (false alarm below 1 in 10⁴)."""
+    """150 draws per point; each fraction within 4.5 standard errors (false alarm below 1 in 10⁴)."""
     generator = np.random.default_rng(0)
     for n in (8, 12, 16):
-        share = separable_share(n, 6)
+        fraction = separable_fraction(n, 6)
         hits = sum(separable(generator.normal(size=(n, 6)), generator.choice([-1.0, 1.0], size=n)) for _ in range(150))
-        assert abs(hits / 150 - share) < 4.5 * math.sqrt(share * (1 - share) / 150)
+        assert abs(hits / 150 - fraction) < 4.5 * math.sqrt(fraction * (1 - fraction) / 150)
 
 
 def test_the_count_is_the_sum_and_obeys_its_recursion():
@@ -57,12 +57,12 @@ def test_the_count_is_the_sum_and_obeys_its_recursion():
 @pytest.mark.parametrize("dimension", [1, 3, 10, 400])
 def test_half_of_all_labellings_are_separable_at_capacity(dimension):
     assert capacity(dimension) == 2 * dimension
-    assert separable_share(capacity(dimension), dimension) == 0.5
+    assert separable_fraction(capacity(dimension), dimension) == 0.5
 
 
 def test_the_change_at_capacity_is_sharp_in_many_dimensions():
-    below = [separable_share(int(1.8 * d), d) for d in (10, 100, 1000)]
-    above = [separable_share(int(2.2 * d), d) for d in (10, 100, 1000)]
+    below = [separable_fraction(int(1.8 * d), d) for d in (10, 100, 1000)]
+    above = [separable_fraction(int(2.2 * d), d) for d in (10, 100, 1000)]
     assert below == sorted(below)
     assert above == sorted(above, reverse=True)
     assert below[-1] > 0.999
@@ -101,10 +101,10 @@ def test_networks_of_random_steps_meet_barrons_bound():
 
 
 def test_wrong_arguments_are_named():
-    with pytest.raises(SpecError, match="n=0 must be a number of points: a whole number, 1 or more"):
+    with pytest.raises(SpecError, match="n=0 must be a number of points: an integer, 1 or more"):
         cover_count(0, 3)
     with pytest.raises(SpecError, match=r"dimension=2.5 must be a number of weights"):
-        separable_share(3, 2.5)
+        separable_fraction(3, 2.5)
     with pytest.raises(SpecError, match="dimension=True"):
         capacity(True)
     with pytest.raises(SpecError, match="width=0 must be a number of hidden units"):

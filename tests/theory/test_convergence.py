@@ -214,7 +214,7 @@ def test_bad_arguments_are_named():
         ({"smoothness": 1.0, "method": "falling"}, "needs strength above 0"),
         ({"smoothness": 1.0, "noise": 1.0}, "0 for methods that are not stochastic"),
         ({"smoothness": 1.0, "method": "sgd", "rate": 2.0}, "at most 1/smoothness = 1"),
-        ({"smoothness": 1.0, "steps": 0}, "steps=0 must be a whole number"),
+        ({"smoothness": 1.0, "steps": 0}, "steps=0 must be an integer"),
     ]:
         with pytest.raises(SpecError, match=message):
             convergence(loss, one, 0 * one, **options)

@@ -96,7 +96,7 @@ def test_lists_of_estimators(data):
     assert curve.threshold == 3.0
     depths = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 3, 20)]
     labels = double_descent(X, y > 0, new, truth > 0, (1, 3, 20), depths, repeats=2)
-    assert labels.measure == "share of wrong labels"
+    assert labels.measure == "fraction of wrong labels"
     assert labels.train[-1] == 0
     assert ((labels.test >= 0) & (labels.test <= 1)).all()
     fixed = double_descent(X, y > 0, new, truth > 0, (1, 2), lambda size, seed: LogisticRegression(C=size), repeats=1)

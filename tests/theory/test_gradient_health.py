@@ -139,7 +139,7 @@ def test_gradients_shatter_with_depth_and_skips_hold_them():
 
 
 def test_the_line_is_that_of_most_variance():
-    """Along x₁, where f = |x₁|: the gradient is −1 and then 1, so ρ(lag) = 1 − 2 · (share of pairs on both sides)."""
+    """Along x₁, where f = |x₁|: the gradient is −1 and then 1, so ρ(lag) = 1 − 2 · (fraction of pairs across 0)."""
     net = nn.Sequential(nn.Linear(2, 2), nn.ReLU(), nn.Linear(2, 1)).double()
     with torch.no_grad():
         net[0].weight.copy_(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))

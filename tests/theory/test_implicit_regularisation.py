@@ -170,7 +170,7 @@ def test_bad_arguments_are_named(wide):
         early_stopping(X, y, 10.0, 3)
     with pytest.raises(SpecError, match="steps=-1 must be 0 or more"):
         descent_filter([1.0], 0.1, -1)
-    with pytest.raises(SpecError, match="steps=0 must be a whole number"):
+    with pytest.raises(SpecError, match="steps=0 must be an integer"):
         implicit_regularisation(curved, START, 0.1, 0)
     with pytest.raises(SpecError, match="penalty=0 must be positive"):
         ridge_filter([1.0], 0)

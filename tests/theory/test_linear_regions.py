@@ -254,7 +254,7 @@ def test_errors_say_what_would_do():
     with pytest.raises(DataError, match="must span a plane"):
         regions_in_plane(network((3,), 3), origin=np.zeros(3), axes=np.ones((2, 3)))
     for widths in ((), (3, 0)):
-        with pytest.raises(SpecError, match="widths=0 must be the sizes of hidden layers: a whole number, 1 or more"):
+        with pytest.raises(SpecError, match="widths=0 must be the sizes of hidden layers: an integer, 1 or more"):
             montufar(widths, 2)
     with pytest.raises(SpecError, match="inputs=0 must be a number of columns"):
         montufar((3,), 0)

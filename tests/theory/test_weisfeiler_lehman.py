@@ -146,5 +146,5 @@ def test_means_do_not_count_neighbours_and_sums_do():
 def test_what_is_no_graph_is_refused():
     with pytest.raises(DataError, match="must be a Graph or a networkx graph; found a list"):
         weisfeiler_lehman([[0, 1]])
-    with pytest.raises(DataError, match="iterations=-1 must be a whole number, 0 or more"):
+    with pytest.raises(DataError, match="iterations=-1 must be an integer, 0 or more"):
         weisfeiler_lehman(HEXAGON, -1)

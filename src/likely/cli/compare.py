@@ -33,7 +33,7 @@ __all__ = ["candidates", "chosen", "compare", "leaderboard"]
 
 NETWORK = {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)"}
 SHARE = 0.25
-"""The ridge's prior belief: a column moves a target by about this share of the target's spread."""
+"""The ridge's prior belief: a column moves a target by about this fraction of the target's spread."""
 
 
 def compare(
@@ -59,7 +59,7 @@ def compare(
 ) -> None:
     """Compare models on TABLE: each row is predicted by models that did not see it, and scored by log p(target | row).
 
-    A difference to the best of less than two standard errors is no evidence.
+    A difference to the best of less than two standard errors is not evidence.
     """
     from ..data import read_table
 

@@ -64,7 +64,7 @@ def measures(model: TableModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]
     if is_classifier(model):
         probability = model.predict_proba(rows)
         return result | {
-            "accuracy": (metrics.accuracy(target, predicted), "share of rows whose most probable class is right"),
+            "accuracy": (metrics.accuracy(target, predicted), "fraction of rows whose most probable class is right"),
             "brier": (metrics.brier(target, probability, list(model.classes_)), "squared error of the probabilities"),
         }
     lower, upper = model.predict_interval(rows, 0.9)
@@ -72,8 +72,8 @@ def measures(model: TableModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]
     return result | {
         "rmse": (metrics.rmse(target, predicted), f"typical error, in the unit of {model.target}"),
         "mae": (metrics.mae(target, predicted), "mean absolute error"),
-        "r2": (metrics.r2(target, predicted), "share of the variance that is explained"),
-        "coverage_90": (inside, "share of targets inside their 90 % interval"),
+        "r2": (metrics.r2(target, predicted), "fraction of the variance that is explained"),
+        "coverage_90": (inside, "fraction of targets inside their 90 % interval"),
         "width_90": (float((upper - lower).mean()), "mean width of these intervals"),
     }
 

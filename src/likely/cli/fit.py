@@ -80,7 +80,7 @@ def fit(
     if model is not None:
         others = [*parts, *(name for name, value in (("target", target), ("weight", weight)) if value)]
         if others:
-            raise SpecError(f"--model {model!r} is a whole model, so --{others[0]} has no place beside it.")
+            raise SpecError(f"--model {model!r} is a complete model, so --{others[0]} cannot be given with it.")
         out = out or Path(f"{table.name.split('.')[0]}-{re.split('[^a-z_]', model.lower())[0]}.likely")
         check_out(out)
         fit_rows(table, model, out, sequence=sequence, ignore=ignore, random_state=random_state, json=json)

@@ -75,8 +75,8 @@ def read_target(rows: pl.DataFrame, target: str, task: str) -> tuple[str, str]:
 
     if task not in ("auto", "regress", "classify"):
         raise SpecError(f"--task {task!r}: task must be regress, classify or auto.")
-    found, why = task_of(column_of(as_frame(rows, "The table"), target, "The table"))
-    return (found, f"since {why}; --task overrides") if task == "auto" else (task, "as told")
+    guess, why = task_of(column_of(as_frame(rows, "The table"), target, "The table"))
+    return (guess, f"since {why}; --task overrides") if task == "auto" else (task, "as told")
 
 
 def with_target(rows: pl.DataFrame, target: str) -> pl.DataFrame:

@@ -57,16 +57,16 @@ def predict(
     check_out(out, ENDINGS)
     fitted = load_any(model, unseen)
     rows = read_table(table)
-    found = answers(fitted, rows) if isinstance(fitted, FrameModel) else predictions(fitted, rows, interval)
+    predicted = answers(fitted, rows) if isinstance(fitted, FrameModel) else predictions(fitted, rows, interval)
     if out is not None:
-        write_table(beside(rows, found), out)
+        write_table(beside(rows, predicted), out)
     if json:
-        print_json({"model": str(model), "rows": rows.height, "predictions": found.to_dicts()})
+        print_json({"model": str(model), "rows": rows.height, "predictions": predicted.to_dicts()})
     elif out is not None:
-        columns = ", ".join(found.columns)
+        columns = ", ".join(predicted.columns)
         lines({"predicted": f"{rows.height} rows of {table}: {columns}", "saved": str(out)})
     else:
-        give(found.with_row_index("row") if sys.stdout.isatty() else found)
+        give(predicted.with_row_index("row") if sys.stdout.isatty() else predicted)
 
 
 def predictions(model: TableModel, rows: pl.DataFrame, interval: float = 0.9) -> pl.DataFrame:

@@ -81,17 +81,16 @@ def fit_rows(
         result["log_likelihood"] = float(fitted.log_prob(rows).sum())
     for name in ("inertia_", "n_iter_", "converged_"):
         if hasattr(inner, name):
-            found = getattr(inner, name)
-            result[name.removesuffix("_")] = bool(found) if name == "converged_" else float(found)
+            value = getattr(inner, name)
+            result[name.removesuffix("_")] = bool(value) if name == "converged_" else float(value)
     fitted.save(out)
     if json:
         print_json(result)
         return
     fit = [f"{seconds:.2g} s"]
     if "log_likelihood" in result:
-        fit.append(
-            f"log-likelihood {number(result['log_likelihood'])}, {number(result['log_likelihood'] / rows.height)} a row"
-        )
+        total = result["log_likelihood"]
+        fit.append(f"log-likelihood {number(total)}, {number(total / rows.height)} per row")
     if "inertia" in result:
         fit.append(f"squared distance {number(result['inertia'])}")
     if "n_iter" in result:
@@ -128,7 +127,7 @@ def answers(model: FrameModel, rows: pl.DataFrame) -> pl.DataFrame:
     else:
         raise DataError(f"{type(inner).__name__} has no answer for single rows.")
     if hasattr(inner, "log_prob"):
-        each = model.log_prob(rows)
-        if len(each) == rows.height:
-            columns["log_prob"] = each
+        log_prob = model.log_prob(rows)
+        if len(log_prob) == rows.height:
+            columns["log_prob"] = log_prob
     return pl.DataFrame(columns)

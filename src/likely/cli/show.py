@@ -44,7 +44,7 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
         facts["classes"] = ", ".join(facts["classes"])
     lines(facts)
     rows = [(name, " × ".join(map(str, shape)) or "1", math.prod(shape)) for name, shape in shapes.items()]
-    print_table("parameters", ["name", "shape", "numbers"], rows)
+    print_table("parameters", ["name", "shape", "entries"], rows)
     if weights:
         width = len(next(iter(weights.values())))
         heads = ["coefficient"] if width == 1 else [f"η{i + 1}" for i in range(width)]

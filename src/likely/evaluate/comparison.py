@@ -116,7 +116,7 @@ def compare(
 ) -> Leaderboard:
     """Cross-validate every model on the same folds. One that fails is reported in its place, and the others go on.
 
-    Arguments are those of `cross_validate`. A difference of less than two standard errors is no evidence.
+    Arguments are those of `cross_validate`. A difference of less than two standard errors is not evidence.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.linear_model import LogisticRegression

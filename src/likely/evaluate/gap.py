@@ -33,7 +33,7 @@ class Gap(Result):
 def generalisation_gap(
     model: Any, X_train: Any, y_train: Any, X_test: Any, y_test: Any, *, score: RowScore = log_scores
 ) -> Gap:
-    """The gap of a fitted model; above 0 it overfits. `score(model, X, y)` gives one number a row, larger is better.
+    """The gap of a fitted model; above 0 it overfits. `score(model, X, y)` gives one number per row, larger is better.
 
     >>> from sklearn.naive_bayes import GaussianNB
     >>> X, y = np.array([[0.0], [0.5], [1.0], [1.5]]), np.array([0, 1, 0, 1])
@@ -42,7 +42,7 @@ def generalisation_gap(
     """
     train, test = (_known(score(model, X, y)) for X, y in ((X_train, y_train), (X_test, y_test)))
     gap = float(train.mean() - test.mean())
-    with np.errstate(invalid="ignore"):  # an impossible row scores −∞, and then there is no spread to speak of
+    with np.errstate(invalid="ignore"):  # an impossible row scores −∞, and then the spread is undefined
         error = float(np.sqrt(train.var() / len(train) + test.var() / len(test)))
     return Gap(float(train.mean()), float(test.mean()), gap, error)
 

@@ -146,7 +146,7 @@ def perplexity(
 ) -> float:
     """exp(−mean log p(y)): among how many equally likely outcomes a model as unsure would choose.
 
-    `probabilities` is (…, V) for targets (…): rows, or rows of tokens. Targets are column numbers, or `labels` name
+    `probabilities` is (…, V) for targets (…): rows, or rows of tokens. Targets are column indices, or `labels` name
     the columns. A target that equals `missing_label` does not count.
 
     >>> round(perplexity([0, 1, 2], np.full((3, 50), 1 / 50)), 6)  # uniform over V has perplexity V
@@ -169,8 +169,8 @@ def perplexity(
 def _columns(target: np.ndarray, width: int, labels: Sequence[Any] | None) -> np.ndarray:
     """The column of each target."""
     if labels is not None:
-        places = {label: place for place, label in enumerate(np.asarray(labels).tolist())}
-        target = np.array([places.get(value, width) for value in target.tolist()])
+        column_of = {label: column for column, label in enumerate(np.asarray(labels).tolist())}
+        target = np.array([column_of.get(value, width) for value in target.tolist()])
     if target.dtype.kind not in "iub" or not 0 <= target.min() <= target.max() < width:
         known = f"one of the {width} labels" if labels is not None else f"a column from 0 to {width - 1}"
         raise DataError(

@@ -1,6 +1,6 @@
-"""Calibration: do events that get probability p happen a share p of the time?
+"""Calibration: do events that get probability p happen a fraction p of the time?
 
-classes    share of hits among rows with confidence near p, against p;   ECE = Σ_b (n_b / n) |hits_b − confidence_b|
+classes    fraction of hits among rows with confidence near p, against p;   ECE = Σ_b (n_b / n) |hits_b − confidence_b|
 numbers    u = F(y | x), the probability integral transform, is uniform if F is right
 """
 
@@ -24,7 +24,7 @@ __all__ = ["PIT", "Reliability", "calibration"]
 
 @dataclass(frozen=True)
 class Reliability(Result):
-    """For each bin with rows in it: mean confidence, share of hits, and the standard error of that if calibrated."""
+    """For each bin with rows in it: mean confidence, fraction of hits, and the standard error of that if calibrated."""
 
     confidence: np.ndarray
     frequency: np.ndarray
@@ -85,12 +85,12 @@ def _reliability(model: Any, X: Any, target: np.ndarray, known: np.ndarray, bins
         confidence, hit = chance[..., classes.tolist().index(label)][known], (target == label)[known]
     else:
         raise DataError(f"label={label!r} is not a class of the model; it has {classes.tolist()}.")
-    place = np.minimum((confidence * bins).astype(int), bins - 1)
-    count = np.bincount(place, minlength=bins)
+    bin_of = np.minimum((confidence * bins).astype(int), bins - 1)
+    count = np.bincount(bin_of, minlength=bins)
     used = count > 0
 
     def per_bin(values: np.ndarray) -> np.ndarray:
-        return np.bincount(place, weights=values, minlength=bins)[used]
+        return np.bincount(bin_of, weights=values, minlength=bins)[used]
 
     count = count[used]
     expected, frequency = per_bin(confidence) / count, per_bin(hit) / count

@@ -93,17 +93,17 @@ def crps(model: Any, X: Any, y: Any, *, draws: int = 1000, random_state: Any = N
     if isinstance(forecast, Categorical) or forecast.event_shape:
         raise DataError(f"The CRPS needs forecasts of numbers; found {type(forecast).__name__}. Use log_score.")
     known = ~np.isnan(target)
-    each = _crps_normal(forecast, target) if isinstance(forecast, Normal) else None
-    if each is None:
-        each = _crps_drawn(forecast, target, draws, random_state)
-    return float(each[known].mean())
+    scores = _crps_normal(forecast, target) if isinstance(forecast, Normal) else None
+    if scores is None:
+        scores = _crps_drawn(forecast, target, draws, random_state)
+    return float(scores[known].mean())
 
 
 def _log_proba(model: Any, X: Any, target: np.ndarray) -> np.ndarray:
     """log of the probability that a scikit-learn classifier gives to each label."""
     chance, classes = np.asarray(model.predict_proba(X)), np.asarray(model.classes_)
     if chance.ndim != 2 or target.ndim != 1:
-        raise DataError(f"{type(model).__name__} predicts several outputs; the log score takes one label a row.")
+        raise DataError(f"{type(model).__name__} predicts several outputs; the log score takes one label per row.")
     hits = target[:, None] == classes[None, :]
     with np.errstate(divide="ignore"):
         return np.log((chance * hits).sum(1))

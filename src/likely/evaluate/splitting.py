@@ -35,10 +35,10 @@ def split(
     rows = len(y)
     if rows != (X.shape[0] if hasattr(X, "shape") else len(X)):
         raise DataError(f"X and y must have as many rows; X has {len(X)}, y has {rows}.")
-    shares = np.asarray(sizes, dtype=float)
-    if shares.ndim != 1 or len(shares) < 2 or not (shares > 0).all() or abs(shares.sum() - 1) > 1e-6:
+    fractions = np.asarray(sizes, dtype=float)
+    if fractions.ndim != 1 or len(fractions) < 2 or not (fractions > 0).all() or abs(fractions.sum() - 1) > 1e-6:
         raise DataError(f"sizes must be two or more positive parts that sum to 1; found {tuple(sizes)}.")
-    counts = np.diff(np.round(np.cumsum([0.0, *shares]) * rows)).astype(int)
+    counts = np.diff(np.round(np.cumsum([0.0, *fractions]) * rows)).astype(int)
     if (counts == 0).any():
         raise DataError(f"{rows} rows are too few for sizes {tuple(sizes)}: a part would be empty.")
     rest, generator = np.arange(rows), check_random_state(random_state)

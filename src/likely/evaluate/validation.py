@@ -24,7 +24,7 @@ __all__ = ["CrossValidation", "Folds", "RowScore", "cross_validate", "folds_of"]
 
 Folds = list[tuple[np.ndarray, np.ndarray]]
 RowScore = Callable[[Any, Any, Any], np.ndarray]
-"""`score(fitted model, X, y)` → one number a row, larger is better."""
+"""`score(fitted model, X, y)` → one number per row, larger is better."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def cross_validate(
     """Fit on all folds but one, score the one, in turn.
 
     `cv` is a number of folds (shuffled; stratified for classifiers), a scikit-learn splitter or a list of (train, test)
-    row numbers. `metrics` are functions of (actual, predicted), such as `{"rmse": rmse}`, taken over all held-out rows.
+    row indices. `metrics` are functions of (actual, predicted), such as `{"rmse": rmse}`, taken over all held-out rows.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> X, y = np.zeros((40, 1)), np.arange(40) % 2
@@ -72,10 +72,10 @@ def cross_validate(
 
 
 def folds_of(cv: Any, X: Any, y: Any, *, classifier: bool, random_state: Any) -> Folds:
-    """The row numbers (train, test) of each fold."""
+    """The row indices (train, test) of each fold."""
     if isinstance(cv, int | np.integer):
         if not 2 <= cv <= len(y):
-            raise DataError(f"cv must be from 2 folds to one a row ({len(y)}); found {cv}.")
+            raise DataError(f"cv must be from 2 folds to one per row ({len(y)}); found {cv}.")
         stratified = classifier and type_of_target(as_array(y)) in ("binary", "multiclass")
         kind = StratifiedKFold if stratified else KFold
         cv = kind(n_splits=int(cv), shuffle=True, random_state=random_state)
@@ -84,7 +84,7 @@ def folds_of(cv: Any, X: Any, y: Any, *, classifier: bool, random_state: Any) ->
 
 
 def _numbers(rows: Any, count: int) -> np.ndarray:
-    """Row numbers, also where a fold is given as a mask."""
+    """Row indices, also where a fold is given as a mask."""
     index = np.asarray(rows)
     return np.flatnonzero(index) if index.dtype == bool else np.arange(count)[index]
 
@@ -103,7 +103,7 @@ def run(
         scores = np.asarray(score(fitted, X_test, y_test), dtype=np.float64)
         held_out = as_array(y_test)
         if scores.shape != (len(test),):
-            raise DataError(f"score must give one number a row, ({len(test)},); found shape {scores.shape}.")
+            raise DataError(f"score must give one number per row, ({len(test)},); found shape {scores.shape}.")
         known = ~missing(fitted, held_out).reshape(len(test), -1).all(1)
         if np.isnan(scores[known]).any():
             raise TrainingError(f"the score is NaN in fold {number + 1}")

@@ -35,14 +35,14 @@ def trace(
     title: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """The draws of one coordinate in their order, a line a chain, with their density at the right.
+    """The draws of one coordinate in their order, one line per chain, with their density at the right.
 
     `chains` is what `likely.sampling.sample` gave, or an array (chains, draws, …).
 
     >>> import torch
     >>> from likely.sampling import sample
-    >>> found = sample(torch.distributions.Normal(0.0, 1.0), 0.0, random_state=0)
-    >>> trace(found).get_title(loc="left")[:16]
+    >>> chains = sample(torch.distributions.Normal(0.0, 1.0), 0.0, random_state=0)
+    >>> trace(chains).get_title(loc="left")[:16]
     'The chains agree'
     """
     draws, label = _coordinate(chains, coordinate, name)
@@ -86,19 +86,21 @@ def rank(
     draws, label = _coordinate(chains, coordinate, name)
     ax = axes_of(ax, 6.2, 3.8)
     count, length = draws.shape
-    place = (rankdata(draws.ravel()).reshape(draws.shape) - 0.5) / draws.size
+    ranks = (rankdata(draws.ravel()).reshape(draws.shape) - 0.5) / draws.size
     expected = length / bins
     low, high = binom.ppf([0.025, 0.975], length, 1 / bins) / expected
     edges = np.linspace(0, 1, bins + 1)
     ax.axhspan(low, high, color=BAND, zorder=0)
     ax.axhline(1, color=MUTED, linewidth=0.8)
     for order, chain in enumerate(_some(count)):
-        share = np.histogram(place[chain], edges)[0] / expected
-        ax.stairs(share, edges, color=SHADES[order % len(SHADES)], linewidth=1.2, alpha=0.85)
+        height = np.histogram(ranks[chain], edges)[0] / expected
+        ax.stairs(height, edges, color=SHADES[order % len(SHADES)], linewidth=1.2, alpha=0.85)
     ax.set_ylim(0, max(2.0, ax.get_ylim()[1]))
     ax.set_xlim(0, 1)
     note = f"{count} chains, {length} draws each; grey: 95 % of bars if draws were independent"
-    return finish(ax, title=title or _finding(draws, label), x="rank among all draws", y="share", note=note, grid="y")
+    return finish(
+        ax, title=title or _finding(draws, label), x="rank among all draws", y="relative count", note=note, grid="y"
+    )
 
 
 def _coordinate(chains: Any, coordinate: int | tuple[int, ...], name: str | None) -> tuple[np.ndarray, str]:
@@ -113,7 +115,7 @@ def _coordinate(chains: Any, coordinate: int | tuple[int, ...], name: str | None
     event = draws.shape[2:]
     inside = len(place) == len(event) and all(-size <= at < size for at, size in zip(place, event, strict=False))
     if not inside:
-        raise DataError(f"coordinate={coordinate!r} is no place in draws of shape {event}.")
+        raise DataError(f"coordinate={coordinate!r} is not an index into draws of shape {event}.")
     if name is None:
         name = f"{names}[{', '.join(map(str, place))}]" if isinstance(names, str) else names[place[0]]
     return draws.reshape(*draws.shape[:2], -1)[:, :, int(np.ravel_multi_index(place, event, mode="wrap"))], name

@@ -51,7 +51,7 @@ def leaderboard(board: Leaderboard, *, title: str | None = None, ax: Axes | None
         ax,
         title=title or _leader(board),
         note="at the right: paired difference to the best ± standard error",
-        x="cross-validated log score in nats a row, ± standard error",
+        x="cross-validated log score in nats per row, ± standard error",
         y="",
         grid="x",
     )

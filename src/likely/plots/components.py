@@ -31,7 +31,7 @@ ARROWS = 8
 
 
 def components(model: Any, X: Any = None, *, title: str | None = None, ax: Axes | None = None) -> Axes:
-    """A fitted `PCA` or `FactorAnalysis`: the share of variance of each component; with X, the rows in the first two.
+    """A fitted `PCA` or `FactorAnalysis`: each component's fraction of variance; with X, the rows in the first two.
 
     In the picture of rows, arrows show the columns: a row far along an arrow is high in that column.
 
@@ -44,11 +44,11 @@ def components(model: Any, X: Any = None, *, title: str | None = None, ax: Axes 
     loadings = getattr(model, "components_", None)
     if loadings is None or not hasattr(model, "get_covariance"):
         raise DataError(f"components draws a PCA or a FactorAnalysis; found a {type(model).__name__}.")
-    shares = _shares(model)
-    return _bars(shares, title, ax) if X is None else _scores(model, X, shares, title, ax)
+    fractions = _fractions(model)
+    return _bars(fractions, title, ax) if X is None else _scores(model, X, fractions, title, ax)
 
 
-def _shares(model: Any) -> np.ndarray:
+def _fractions(model: Any) -> np.ndarray:
     """The part of the variance of all columns that each component holds."""
     ratio = getattr(model, "explained_variance_ratio_", None)
     if ratio is not None:
@@ -57,12 +57,12 @@ def _shares(model: Any) -> np.ndarray:
     return held / (held.sum() + np.sum(model.noise_variance_))
 
 
-def _bars(shares: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
-    drawn = min(len(shares), MOST)
+def _bars(fractions: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
+    drawn = min(len(fractions), MOST)
     ax = axes_of(ax, max(5.0, 2.4 + 0.2 * drawn), 3.8)
     place = np.arange(1, drawn + 1)
-    total = np.cumsum(shares)[:drawn]
-    ax.bar(place, shares[:drawn], width=0.68, color=MAIN, label="each")
+    total = np.cumsum(fractions)[:drawn]
+    ax.bar(place, fractions[:drawn], width=0.68, color=MAIN, label="each")
     if drawn > 1:
         ax.plot(place, total, "o-", color=MUTED, markersize=3.5, linewidth=1.1, label="together")
         ax.annotate(
@@ -74,10 +74,10 @@ def _bars(shares: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
             color=MUTED,
             fontsize=9,
         )
-    for x, share in zip(place, shares, strict=False) if drawn <= 10 else ():
+    for x, fraction in zip(place, fractions, strict=False) if drawn <= 10 else ():
         ax.annotate(
-            percent(share),
-            (x, share),
+            percent(fraction),
+            (x, fraction),
             xytext=(0, 3),
             textcoords="offset points",
             ha="center",
@@ -85,19 +85,19 @@ def _bars(shares: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
             fontsize=8.5,
             color=INK,
         )
-    enough = int(np.searchsorted(np.cumsum(shares), min(0.9, 0.999 * shares.sum()))) + 1
+    enough = int(np.searchsorted(np.cumsum(fractions), min(0.9, 0.999 * fractions.sum()))) + 1
     who = "The first component holds" if enough == 1 else f"The first {enough} components hold"
-    finding = f"{who} {percent(shares[:enough].sum())} of the variance"
-    note = "" if drawn == len(shares) else f"the first {drawn} of {len(shares)} components"
+    finding = f"{who} {percent(fractions[:enough].sum())} of the variance"
+    note = "" if drawn == len(fractions) else f"the first {drawn} of {len(fractions)} components"
     ax.set(ylim=(0, 1.12), xlim=(0.4, max(drawn, 3) + 0.6))
-    finish(ax, title=title or finding, note=note, x="component", y="share of the variance", grid="y")
+    finish(ax, title=title or finding, note=note, x="component", y="fraction of the variance", grid="y")
     ax.set_xticks(place if drawn <= 15 else place[4::5])
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1.0], [percent(tick) for tick in (0, 0.25, 0.5, 0.75, 1.0)])
     return ax
 
 
-def _scores(model: Any, X: Any, shares: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
-    if len(shares) < 2:
+def _scores(model: Any, X: Any, fractions: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
+    if len(fractions) < 2:
         raise DataError("The rows are drawn along two components, but the model has 1; leave X out.")
     scores = np.asarray(model.transform(X))[:, :2]
     ax = axes_of(ax, 5.6, 4.8)
@@ -112,8 +112,8 @@ def _scores(model: Any, X: Any, shares: np.ndarray, title: str | None, ax: Axes 
         ax.annotate("", end, (0, 0), arrowprops={"arrowstyle": "->", "color": ACCENT, "linewidth": 1.1})
     _name_ends(ax, [_short(str(names[column])) for column in chosen], reach * arrows[chosen])
     ax.margins(0.12)
-    first, second = (percent(share) for share in shares[:2])
-    finding = f"The first two components hold {percent(shares[:2].sum())} of the variance"
+    first, second = (percent(fraction) for fraction in fractions[:2])
+    finding = f"The first two components hold {percent(fractions[:2].sum())} of the variance"
     most = "arrows: columns" if len(arrows) <= ARROWS else f"arrows: the {ARROWS} columns that weigh most"
     note = f"{len(scores)} rows; {most}"
     return finish(ax, title=title or finding, note=note, x=f"component 1 ({first})", y=f"component 2 ({second})")

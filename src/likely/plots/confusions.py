@@ -1,4 +1,4 @@
-"""The picture of a confusion matrix: rows are actual classes, columns predicted ones, colour the share of the row."""
+"""A confusion matrix drawn: rows are actual classes, columns predicted ones, colour the fraction of the row."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def confusion(
     names = [str(label) for label in (range(len(counts)) if labels is None else labels)]
     if len(names) != len(counts):
         raise DataError(f"labels must name each of the {len(counts)} classes; found {len(names)}.")
-    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    fraction = counts / np.maximum(counts.sum(1, keepdims=True), 1)
     side = 2.1 + 0.42 * max(len(counts), 4)
     ax = axes_of(ax, side + 0.5 + 0.09 * max(map(len, names)), side)
-    ax.imshow(share, cmap="Blues", vmin=0, vmax=1.15)  # the darkest end of the map would swallow the text
+    ax.imshow(fraction, cmap="Blues", vmin=0, vmax=1.15)  # the darkest end of the map would swallow the text
     if len(counts) <= 15:
         for row, column in np.ndindex(*counts.shape):
-            dark = share[row, column] > 0.55
+            dark = fraction[row, column] > 0.55
             zero = counts[row, column] == 0
             colour = "white" if dark else "#BDBDBD" if zero else INK
             ax.text(column, row, f"{counts[row, column]:g}", ha="center", va="center", color=colour, fontsize=9)

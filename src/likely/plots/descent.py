@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["double_descent"]
 
 SMALLEST = 0.05
-"""Training errors below this share of the least error on new rows are drawn there: exact fits have the error 0."""
+"""Training errors below this fraction of the least error on new rows are drawn there: exact fits have the error 0."""
 
 
 def double_descent(
@@ -42,7 +42,7 @@ def double_descent(
     ax = axes_of(ax, 6.6, 4.2)
     seen = curve.test[np.isfinite(curve.test) & (curve.test > 0)]
     least = SMALLEST * float(seen.min()) if len(seen) else SMALLEST
-    train, test, lower, upper = (np.maximum(each, least) for each in (curve.train, curve.test, *curve.quartiles))
+    train, test, lower, upper = (np.maximum(values, least) for values in (curve.train, curve.test, *curve.quartiles))
     ax.fill_between(sizes, lower, upper, color=ACCENT, alpha=0.16, linewidth=0)
     ax.plot(sizes, test, "o-", color=ACCENT, markersize=3.6, linewidth=1.7, label="new rows")
     ax.plot(sizes, train, "o-", color=MAIN, markersize=3.6, linewidth=1.7, label="training rows")

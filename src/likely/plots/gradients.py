@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["gradients", "shattering"]
 
 DEAD = 0.5
-"""The share of dead units from which a layer is marked."""
+"""The fraction of dead units from which a layer is marked."""
 
 
 def gradients(
@@ -33,7 +33,7 @@ def gradients(
 ) -> Axes:
     """Gradient norms by layer on a logarithmic scale and, below, activations; one report or several by name.
 
-    Rings mark layers half or more of whose units are dead. A norm of 0 has no place on the scale and is left out.
+    Rings mark layers half or more of whose units are dead. A norm of 0, whose logarithm is −∞, is left out.
 
     >>> from likely.networks import MLP
     >>> from likely.theory.gradient_health import gradient_health
@@ -77,7 +77,7 @@ def gradients(
 
 
 def shattering(
-    found: Autocorrelation | GradientHealth | Mapping[str, Autocorrelation | GradientHealth],
+    measured: Autocorrelation | GradientHealth | Mapping[str, Autocorrelation | GradientHealth],
     *,
     title: str | None = None,
     ax: Axes | None = None,
@@ -91,12 +91,12 @@ def shattering(
     'autocorrelation'
     """
     what = "shattering draws what theory.gradient_autocorrelation or theory.gradient_health returns"
-    named = _named(found, (Autocorrelation, GradientHealth), what)
+    named = _named(measured, (Autocorrelation, GradientHealth), what)
     curves: dict[str, Autocorrelation] = {}
     for name, one in named.items():
         curve = one.shattered if isinstance(one, GradientHealth) else one
         if curve is None:
-            raise DataError(f"{name or 'The report'} has no autocorrelation: its inputs are no points of a line.")
+            raise DataError(f"{name or 'The report'} has no autocorrelation: its inputs are not points on a line.")
         curves[name] = curve
     ax = axes_of(ax, 6.2, 4.0)
     ends: dict[str, tuple[float, str]] = {}
@@ -113,7 +113,7 @@ def shattering(
         ax,
         title=title or _likeness(curves),
         note="1: the same gradient · 0: white noise",
-        x="distance of two points, as a share of the line",
+        x="distance of two points, as a fraction of the line",
         y="autocorrelation",
     )
 

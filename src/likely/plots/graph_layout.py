@@ -38,5 +38,5 @@ def _found(graph: Graph) -> np.ndarray:
     drawn.add_nodes_from(range(len(graph)))
     drawn.add_edges_from(graph.edges.numpy().T.tolist())
     whole = len(graph) <= CAREFUL and nx.is_connected(drawn)
-    found = nx.kamada_kawai_layout(drawn) if whole else nx.spring_layout(drawn, seed=0)
-    return np.array([found[node] for node in range(len(graph))])
+    layout = nx.kamada_kawai_layout(drawn) if whole else nx.spring_layout(drawn, seed=0)
+    return np.array([layout[node] for node in range(len(graph))])

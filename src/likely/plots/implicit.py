@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["implicit_regularisation"]
 
 
-def implicit_regularisation(found: ImplicitRegularisation, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+def implicit_regularisation(paths: ImplicitRegularisation, *, title: str | None = None, ax: Axes | None = None) -> Axes:
     """The path of gradient descent and both flows in the plane, for two parameters; for more, distances at each step.
 
     >>> import torch
@@ -34,36 +34,36 @@ def implicit_regularisation(found: ImplicitRegularisation, *, title: str | None 
     >>> implicit_regularisation(path).get_title(loc="left")
     'The flow of L + α/4‖∇L‖² is 3.9 × as close as that of L'
     """
-    if not isinstance(found, ImplicitRegularisation):
-        raise DataError(f"What theory.implicit_regularisation gives is needed; found a {type(found).__name__}.")
-    plain, modified = found.plain_gap, found.modified_gap
+    if not isinstance(paths, ImplicitRegularisation):
+        raise DataError(f"What theory.implicit_regularisation gives is needed; found a {type(paths).__name__}.")
+    plain, modified = paths.plain_gap, paths.modified_gap
     nearer = plain / max(modified, np.finfo(float).tiny)
     text = f"The flow of L + α/4‖∇L‖² is {nearer:.2g} × as close as that of L"
     if nearer <= 1:
         text = "The flow of L + α/4‖∇L‖² is no closer than that of L"
     ax = axes_of(ax, 6.8, 4.4)
     note = f"largest distance of gradient descent to the flow of L {plain:.2g}, of L + α/4‖∇L‖² {modified:.2g}"
-    if found.path.shape[1] == 2:
-        return _plane(ax, found, title or text, note)
-    return _distances(ax, found, title or text, note)
+    if paths.path.shape[1] == 2:
+        return _plane(ax, paths, title or text, note)
+    return _distances(ax, paths, title or text, note)
 
 
-def _plane(ax: Axes, found: ImplicitRegularisation, title: str, note: str) -> Axes:
+def _plane(ax: Axes, paths: ImplicitRegularisation, title: str, note: str) -> Axes:
     for flow, colour, name in (
-        (found.plain, ACCENT, "flow of L"),
-        (found.modified, MAIN, "flow of L + α/4‖∇L‖²"),
+        (paths.plain, ACCENT, "flow of L"),
+        (paths.modified, MAIN, "flow of L + α/4‖∇L‖²"),
     ):
         ax.plot(*_numbers(flow).T, color=colour, linewidth=1.8, label=name)
-    ax.plot(*_numbers(found.path).T, "o", color=INK, markersize=3.2, label="gradient descent", zorder=3)
+    ax.plot(*_numbers(paths.path).T, "o", color=INK, markersize=3.2, label="gradient descent", zorder=3)
     ax.legend(frameon=False, fontsize=9, labelcolor="linecolor")
     return finish(ax, title=title, note=note, x="θ₁", y="θ₂")
 
 
-def _distances(ax: Axes, found: ImplicitRegularisation, title: str, note: str) -> Axes:
-    path = _numbers(found.path)
+def _distances(ax: Axes, paths: ImplicitRegularisation, title: str, note: str) -> Axes:
+    path = _numbers(paths.path)
     steps = np.arange(1, len(path))
     labels: dict[str, tuple[float, str]] = {}
-    for name, flow, colour in (("L", found.plain, ACCENT), ("L + α/4‖∇L‖²", found.modified, MAIN)):
+    for name, flow, colour in (("L", paths.plain, ACCENT), ("L + α/4‖∇L‖²", paths.modified, MAIN)):
         gap = np.linalg.norm(path - _numbers(flow), axis=1)[1:]
         gap = np.maximum(gap, np.finfo(np.float32).tiny)
         ax.plot(steps, gap, color=colour, linewidth=1.8, label=name)

@@ -27,7 +27,7 @@ __all__ = ["convolution", "derivatives"]
 FEW = 12
 """Rows and columns up to which each number is written into its place."""
 SMALL = 1e-9
-"""Eigenvalues up to this share of the largest are 0."""
+"""Eigenvalues up to this fraction of the largest are 0."""
 
 
 def derivatives(
@@ -48,15 +48,15 @@ def derivatives(
     inputs = int(np.asarray(x).size)
     if order == 1:
         matrix = jacobian(function, x).detach().numpy().reshape(-1, inputs)
-        found = f"Reverse mode takes {_counted(len(matrix), 'pass')}, forward mode {inputs}"
+        finding = f"Reverse mode takes {_counted(len(matrix), 'pass')}, forward mode {inputs}"
         note, rows = f"Jacobian ∂f/∂x at x, {len(matrix)} × {inputs}", "output"
     else:
         whole = hessian(function, x).detach().numpy()
         if whole.size != inputs**2:
             raise DataError(f"function must have one output to have one Hessian; it has {whole.size // inputs**2}.")
         matrix = whole.reshape(inputs, inputs)
-        found, note, rows = _curvature(matrix), f"Hessian ∂²f/∂x² at x, {inputs} × {inputs}", "input"
-    return _drawn(matrix, title or found, note, "input", rows, ax)
+        finding, note, rows = _curvature(matrix), f"Hessian ∂²f/∂x² at x, {inputs} × {inputs}", "input"
+    return _drawn(matrix, title or finding, note, "input", rows, ax)
 
 
 def convolution(
@@ -81,9 +81,9 @@ def convolution(
     weights = int(np.asarray(kernel).size)
     most, inputs = int((matrix != 0).sum(1).max()), matrix.shape[1]
     reach = f"{most}" if (matrix != 0).sum(1).min() == most else f"up to {most}"
-    found = f"Each output reads {reach} of {inputs} inputs, by the same {_counted(weights, 'weight')}"
+    finding = f"Each output reads {reach} of {inputs} inputs, by the same {_counted(weights, 'weight')}"
     note = f"{kind} as a matrix, {len(matrix)} × {inputs}: padding {padding}, stride {stride}, dilation {dilation}"
-    return _drawn(matrix, title or found, note, "input", "output", ax)
+    return _drawn(matrix, title or finding, note, "input", "output", ax)
 
 
 def _drawn(matrix: np.ndarray, title: str, note: str, x: str, y: str, ax: Axes | None) -> Axes:

@@ -44,14 +44,14 @@ def mixture(
     first, second = columns
     if rows.ndim != 2 or not (0 <= first < rows.shape[1] and 0 <= second < rows.shape[1]) or first == second:
         raise DataError(f"mixture draws two columns; X has shape {rows.shape} and columns={columns} was asked for.")
-    share = model.predict_proba(X)
-    label = share.argmax(1)
+    responsibilities = model.predict_proba(X)
+    label = responsibilities.argmax(1)
     shown = np.arange(len(rows))[:: max(1, -(-len(rows) // most))]
     ax = axes_of(ax, 5.6, 4.8)
     for k, weight in enumerate(model.weights_):
         colour = COLOURS[k % len(COLOURS)]
         own = shown[label[shown] == k]
-        opacity = 0.15 + 0.6 * share[own, k]
+        opacity = 0.15 + 0.6 * responsibilities[own, k]
         x, y = rows[own, first], rows[own, second]
         ax.scatter(x, y, s=13, c=colour, alpha=opacity, linewidths=0, label=f"component {k}")
         mean, covariance = _moments(model.distributions_[k], rows.shape[1])
@@ -61,7 +61,7 @@ def mixture(
     known = getattr(model, "feature_names_in_", None)
     labels = names or tuple(f"column {j}" if known is None else str(known[j]) for j in columns)
     note = "ellipses: 1σ and 2σ, with component and weight; clear: a probability of 90%"
-    finish(ax, title=title or _finding(model.weights_, share), note=note, x=labels[0], y=labels[1])
+    finish(ax, title=title or _finding(model.weights_, responsibilities), note=note, x=labels[0], y=labels[1])
     ax.autoscale_view()
     return ax
 
@@ -101,8 +101,8 @@ def _weight(ax: Axes, centre: np.ndarray, text: str) -> None:
     ax.annotate(text, (x, y), ha="center", va="center", color=INK, fontsize=9, path_effects=halo)
 
 
-def _finding(weights: np.ndarray, share: np.ndarray) -> str:
-    unsure = float((share.max(1) < 0.9).mean())
+def _finding(weights: np.ndarray, responsibilities: np.ndarray) -> str:
+    unsure = float((responsibilities.max(1) < 0.9).mean())
     if len(weights) == 1:
         return "One component"
     clear = "every row has a clear one" if unsure == 0 else f"{percent(unsure)} of rows have no clear one"

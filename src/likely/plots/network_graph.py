@@ -55,7 +55,7 @@ def network_graph(
     marginals = model.marginals(evidence, soft) if fitted else {}
     drawing = draw_layers(dag)
     lines = [_lines(marginals.get(name, {}), len(dag.names)) for name in dag.names]
-    heights = LINE * (np.array([len(each) for each in lines]) + 1.5)
+    heights = LINE * (np.array([len(entries) for entries in lines]) + 1.5)
     y = _levels(drawing, heights)
     ax = axes_of(ax, max(5.6, 1.45 * np.ptp(drawing.places[:, 0]) + 1.6), max(2.4, 1.45 * (np.ptp(y) + 1.2)))
     known = {*(evidence or {}), *(soft or {})}
@@ -114,9 +114,9 @@ def _box(
     start, room = left + 0.04, WIDTH - 0.08
     for place, (state, p) in enumerate(lines):
         middle = top - (1.85 + place) * LINE
-        for share, fill in ((1.0, BAND), (p, ACCENT if known else MAIN)):
-            bar = Rectangle((start, middle - 0.43 * LINE), share * room, 0.86 * LINE, facecolor=fill, zorder=3)
-            bar.set_alpha(None if share == 1.0 and fill == BAND else 0.35)  # the words on top must stay readable
+        for width, fill in ((1.0, BAND), (p, ACCENT if known else MAIN)):
+            bar = Rectangle((start, middle - 0.43 * LINE), width * room, 0.86 * LINE, facecolor=fill, zorder=3)
+            bar.set_alpha(None if width == 1.0 and fill == BAND else 0.35)  # the words on top must stay readable
             ax.add_patch(bar)
         label = state if len(state) <= 10 else f"{state[:9]}…"
         ax.text(start + 0.03, middle, label, ha="left", va="center", fontsize=7, color=INK, zorder=4)
@@ -179,7 +179,8 @@ def _finding(
     }
     change, name, state = max(moved)
     now = moved[change, name, state]
-    known = [f"{each}={value}" for each, value in (evidence or {}).items()] + [f"soft {each}" for each in soft or {}]
+    known = [f"{variable}={value}" for variable, value in (evidence or {}).items()]
+    known += [f"soft {variable}" for variable in soft or {}]
     given = ", ".join(known[:3]) + (" …" if len(known) > 3 else "")
     was = next(p for value, p in before[name].items() if str(value) == state)
     verb = "rises" if now > was else "falls"

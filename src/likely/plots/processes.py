@@ -43,7 +43,7 @@ def process(
 ) -> Axes:
     """The mean and the central band of a fitted `GaussianProcess` along its one input, sampled paths, and the data.
 
-    The picture goes beyond the data by the share `reach` of their range, where the process returns to its prior. With
+    It reaches beyond the data by the fraction `reach` of their range, where the process returns to its prior. With
     normal noise the paths are functions of the posterior; with labels, counts and other targets the mean and the band
     are those of the targets, and no paths are drawn.
 
@@ -56,7 +56,7 @@ def process(
     if inputs.ndim != 2 or inputs.shape[1] != 1:
         raise DataError(f"process draws along one input; X has shape {inputs.shape}, it must be (n, 1).")
     if paths < 0:
-        raise DataError(f"paths={paths} must be a whole number, 0 or more.")
+        raise DataError(f"paths={paths} must be an integer, 0 or more.")
     margin = reach * (inputs.max() - inputs.min())
     grid = np.linspace(inputs.min() - margin, inputs.max() + margin, points)[:, None]
     labels = hasattr(model, "predict_proba")

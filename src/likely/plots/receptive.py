@@ -77,8 +77,8 @@ def _draw_image(ax: Axes, seen: np.ndarray, span: tuple[slice, ...], wider: list
 
 
 def _draw_series(ax: Axes, seen: np.ndarray, span: tuple[slice, ...], wider: list[tuple[int, Field]]) -> None:
-    share = seen / max(seen.max(), np.finfo(float).tiny)
-    ax.fill_between(np.arange(len(seen)), share, step="mid", color=MAIN, alpha=0.35, linewidth=0, label="gradient")
+    relative = seen / max(seen.max(), np.finfo(float).tiny)
+    ax.fill_between(np.arange(len(seen)), relative, step="mid", color=MAIN, alpha=0.35, linewidth=0, label="gradient")
     middle = _middle(span[0])
     for rank, (number, field) in enumerate(wider):
         last = rank == len(wider) - 1
@@ -114,8 +114,8 @@ def _middle(part: slice) -> float:
 
 def _widening(fields: tuple[Field, ...]) -> list[tuple[int, Field]]:
     """Layers after which a unit sees more than before, with their numbers from 1."""
-    found: list[tuple[int, Field]] = []
+    layers: list[tuple[int, Field]] = []
     for number, field in enumerate(fields, 1):
-        if not found or field.size != found[-1][1].size:
-            found.append((number, field))
-    return found
+        if not layers or field.size != layers[-1][1].size:
+            layers.append((number, field))
+    return layers

@@ -52,12 +52,12 @@ def refinement(
     if len(drawn) <= NUMBERED:
         for (x, y), colour in zip(at, colours, strict=True):
             ax.text(x, y, str(colour), ha="center", va="center_baseline", fontsize=8, color=INK, zorder=3)
-    found = f"Refinement tells {kinds} kinds of nodes apart among {len(drawn)}"
+    finding = f"Refinement tells {kinds} kinds of nodes apart among {len(drawn)}"
     if kinds in (1, len(drawn)):
-        found = "Refinement tells " + ("no two nodes apart" if kinds == 1 else "every node from every other")
+        finding = "Refinement tells " + ("no two nodes apart" if kinds == 1 else "every node from every other")
     when = "until nothing changes" if iterations is None else f"{iterations} refinement" + "s" * (iterations != 1)
     note = f"Weisfeiler–Lehman colours, {when}; nodes of one number look the same to a graph network"
-    finish(ax, title=title or found, note=note, x="", y="", grid=None)
+    finish(ax, title=title or finding, note=note, x="", y="", grid=None)
     ax.set(xticks=[], yticks=[], aspect="equal")
     ax.margins(0.1)
     ax.autoscale_view()

@@ -29,7 +29,7 @@ GOLDEN = 0.618034
 
 
 def regions(
-    found: PlaneRegions,
+    plane: PlaneRegions,
     *,
     level: float = 0.0,
     names: tuple[str, str] | None = None,
@@ -49,41 +49,41 @@ def regions(
     >>> regions(regions_in_plane(net, ((-100, 100), (-100, 100)))).get_title(loc="left")
     '37 linear regions'
     """
-    if not isinstance(found, PlaneRegions):
-        raise DataError(f"regions draws what theory.regions_in_plane returns; found a {type(found).__name__}.")
+    if not isinstance(plane, PlaneRegions):
+        raise DataError(f"regions draws what theory.regions_in_plane returns; found a {type(plane).__name__}.")
     import matplotlib as mpl
     from matplotlib.collections import LineCollection, PolyCollection
 
-    (left, right), (bottom, top) = found.window
+    (left, right), (bottom, top) = plane.window
     shape = (top - bottom) / (right - left)
     square = 0.2 < shape < 5
     ax = axes_of(ax, 5.6, min(1.0 + 4.6 * shape, 8.0) if square else 5.4)
-    tint = mpl.colormaps["Blues"](0.04 + 0.42 * (found.region * GOLDEN % 1.0))
-    border = 0.7 if len(found) < 1000 else 0.25
+    tint = mpl.colormaps["Blues"](0.04 + 0.42 * (plane.region * GOLDEN % 1.0))
+    border = 0.7 if len(plane) < 1000 else 0.25
     ax.add_collection(
-        PolyCollection(list(found.polygons), facecolors=tint, edgecolors=tint, linewidths=0.3, label="regions")
+        PolyCollection(list(plane.polygons), facecolors=tint, edgecolors=tint, linewidths=0.3, label="regions")
     )
-    ax.add_collection(LineCollection(_borders(found), colors="white", linewidths=border, label="borders"))
+    ax.add_collection(LineCollection(_borders(plane), colors="white", linewidths=border, label="borders"))
     note = ""
-    if found.offsets.shape[1] == 1:
-        pieces = _level_line(found, level)
+    if plane.offsets.shape[1] == 1:
+        pieces = _level_line(plane, level)
         ax.add_collection(LineCollection(pieces, colors=ACCENT, linewidths=1.8, capstyle="round", label="level"))
         note = f"orange: where the network is {level:g}" if pieces else f"the network is nowhere {level:g} here"
     ax.set_xlim(left, right)
     ax.set_ylim(bottom, top)
     ax.set_aspect("equal" if square else "auto")
-    count = len(found)
+    count = len(plane)
     finding = f"{count:,} linear region{'s' if count > 1 else ''}"
-    first, second = names or (("x₀", "x₁") if len(found.origin) == 2 else ("u", "v"))
+    first, second = names or (("x₀", "x₁") if len(plane.origin) == 2 else ("u", "v"))
     return finish(ax, title=title or finding, note=note, x=first, y=second, grid=None)
 
 
 def breakpoints(
-    found: LineRegions, *, names: Any = None, label: str = "η", title: str | None = None, ax: Axes | None = None
+    line: LineRegions, *, names: Any = None, label: str = "η", title: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """A network's outputs along the line of `theory.regions_on_line`: straight between dots, bent at each of them.
 
-    With one input the axis shows it; with more, the share of the way from start to stop. `names` are those of outputs.
+    With one input the axis shows it; with more, the fraction of the way from start to stop. `names` are the outputs'.
 
     >>> import torch
     >>> from likely.networks import MLP
@@ -92,18 +92,18 @@ def breakpoints(
     >>> breakpoints(regions_on_line(MLP((8,)).build((1,), 1), -5.0, 5.0)).get_title(loc="left")
     '9 linear regions with 8 breakpoints'
     """
-    if not isinstance(found, LineRegions):
-        raise DataError(f"breakpoints draws what theory.regions_on_line returns; found a {type(found).__name__}.")
-    outputs = found.slopes.shape[1]
+    if not isinstance(line, LineRegions):
+        raise DataError(f"breakpoints draws what theory.regions_on_line returns; found a {type(line).__name__}.")
+    outputs = line.slopes.shape[1]
     shown = [f"output {k}" for k in range(outputs)] if names is None else [str(name) for name in names]
     if len(shown) != outputs:
         raise DataError(f"names must be one for each of the {outputs} outputs; found {len(shown)}.")
     ax = axes_of(ax, 6.4, 4.0)
-    knots = np.concatenate([[0.0], found.breakpoints, [1.0]])
-    alone = len(found.start) == 1
-    place = found.start[0] + knots * (found.stop[0] - found.start[0]) if alone else knots
-    heights = found(knots)
-    size = 4.0 if len(found) <= 60 else 2.2
+    knots = np.concatenate([[0.0], line.breakpoints, [1.0]])
+    alone = len(line.start) == 1
+    place = line.start[0] + knots * (line.stop[0] - line.start[0]) if alone else knots
+    heights = line(knots)
+    size = 4.0 if len(line) <= 60 else 2.2
     for k in range(outputs):
         colour = COLOURS[k % len(COLOURS)] if outputs > 1 else MAIN
         ax.plot(place, heights[:, k], color=colour, linewidth=1.6, label=shown[k])
@@ -115,17 +115,17 @@ def breakpoints(
         right = int(place.argmax())
         ends = {name: (float(heights[right, k]), COLOURS[k % len(COLOURS)]) for k, name in enumerate(shown)}
         side_labels(ax, float(place[right]), ends)
-    count = len(found)
+    count = len(line)
     bends = f" with {count - 1} breakpoint{'s' if count > 2 else ''}" if count > 1 else ""
     finding = f"{count:,} linear region{'s' if count > 1 else ''}{bends}"
-    return finish(ax, title=title or finding, x="x" if alone else "share of the way", y=label)
+    return finish(ax, title=title or finding, x="x" if alone else "fraction of the way", y=label)
 
 
-def _borders(found: PlaneRegions) -> list[Any]:
+def _borders(plane: PlaneRegions) -> list[Any]:
     """Sides of polygons, without those that lie inside a region."""
     sides: dict[tuple[float, ...], tuple[Any, set[int]]] = {}
-    size = max(high - low for low, high in found.window)
-    for polygon, region in zip(found.polygons, found.region.tolist(), strict=True):
+    size = max(high - low for low, high in plane.window)
+    for polygon, region in zip(plane.polygons, plane.region.tolist(), strict=True):
         for a, b in pairwise([*polygon, polygon[0]]):
             ends = sorted([tuple((a / size).round(7)), tuple((b / size).round(7))])
             side = sides.setdefault((*ends[0], *ends[1]), ((a, b), set()))
@@ -133,10 +133,10 @@ def _borders(found: PlaneRegions) -> list[Any]:
     return [ends for ends, owners in sides.values() if owners]
 
 
-def _level_line(found: PlaneRegions, level: float) -> list[Any]:
+def _level_line(plane: PlaneRegions, level: float) -> list[Any]:
     """Where η = level inside each polygon: straight pieces between two of its sides."""
     pieces = []
-    for polygon, slope, offset in zip(found.polygons, found.slopes[:, 0], found.offsets[:, 0], strict=True):
+    for polygon, slope, offset in zip(plane.polygons, plane.slopes[:, 0], plane.offsets[:, 0], strict=True):
         heights = polygon @ slope + offset - level
         if heights.min() >= 0 or heights.max() <= 0:
             continue

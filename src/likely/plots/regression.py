@@ -197,7 +197,7 @@ def _targets(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Targets and predictions of the rows that have a target, as flat arrays."""
     actual, mean = as_array(y).astype(float), as_array(model.predict(X)).astype(float)
     if actual.ndim != 1 or mean.shape != actual.shape:
-        raise DataError(f"The picture is of one number a row; y has shape {actual.shape}, predictions {mean.shape}.")
+        raise DataError(f"The picture is of one number per row; y has shape {actual.shape}, predictions {mean.shape}.")
     if np.isnan(actual).any():
         raise DataError("y has missing targets; leave those rows out of the picture.")
     return actual, mean

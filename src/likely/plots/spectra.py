@@ -75,13 +75,13 @@ def _values(values: np.ndarray, kind: str, title: str | None, ax: Axes) -> Axes:
         ax.vlines(number, 0, values, color=MAIN, linewidth=1.2, alpha=0.4)
     ax.plot(number, values, "o" if lines else "-", color=MAIN, markersize=4, linewidth=1.6)
     ax.plot(number[:pieces], values[:pieces], "o", color=ACCENT, markersize=5, zorder=3, clip_on=False)
-    found = "The graph is in one piece: 0 is an eigenvalue once"
+    finding = "The graph is in one piece: 0 is an eigenvalue once"
     if pieces > 1:
-        found = f"The graph is in {pieces} pieces: 0 is an eigenvalue {pieces} times"
+        finding = f"The graph is in {pieces} pieces: 0 is an eigenvalue {pieces} times"
     note = f"{len(values)} eigenvalues of the {NAMES[kind]}"
     if len(values) > pieces:
         note += f"; the first above 0 is {values[pieces]:.3g}"
-    finish(ax, title=title or found, note=note, x="number of the eigenvector", y="eigenvalue")
+    finish(ax, title=title or finding, note=note, x="number of the eigenvector", y="eigenvalue")
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return ax
@@ -106,12 +106,12 @@ def _vector(
     crossed = side[pairs[:, 0]] != side[pairs[:, 1]]
     ax.add_collection(LineCollection(list(at[pairs[~crossed]]), colors=MUTED, linewidths=0.9, alpha=0.5, zorder=1))
     ax.add_collection(LineCollection(list(at[pairs[crossed]]), colors=INK, linewidths=1.3, linestyles=":", zorder=1))
-    share = np.abs(vector) / largest
+    relative = np.abs(vector) / largest
     room = 300 / np.sqrt(max(1.0, len(graph) / 20))
     ax.scatter(
         at[:, 0],
         at[:, 1],
-        s=room * (0.15 + 0.85 * share),
+        s=room * (0.15 + 0.85 * relative),
         c=vector,
         cmap=LinearSegmentedColormap.from_list("signs", [ACCENT, "#F4F4F4", MAIN]),
         vmin=-largest,
@@ -120,11 +120,11 @@ def _vector(
         linewidths=0.7,
         zorder=2,
     )
-    found = f"Eigenvector {number} changes its sign along {int(crossed.sum())} of {len(pairs)} edges"
+    finding = f"Eigenvector {number} changes its sign along {int(crossed.sum())} of {len(pairs)} edges"
     if not crossed.any():
-        found = f"Eigenvector {number} changes its sign along no edge"
+        finding = f"Eigenvector {number} changes its sign along no edge"
     note = f"{NAMES[kind]}, eigenvalue {abs(values[number]):.3g}; blue is positive, orange negative, dotted a change"
-    finish(ax, title=title or found, note=note, x="", y="", grid=None)
+    finish(ax, title=title or finding, note=note, x="", y="", grid=None)
     ax.set(xticks=[], yticks=[], aspect="equal")
     ax.margins(0.1)
     ax.autoscale_view()

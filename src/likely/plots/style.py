@@ -60,7 +60,7 @@ def finish(ax: Axes, *, title: str, x: str, y: str, note: str = "", grid: str | 
 
 
 def percent(value: Any) -> str:
-    """A share as text: 0.9 is 90%."""
+    """A fraction as text: 0.9 is 90%."""
     text = f"{100 * float(value):.1f}".removesuffix(".0")
     return f"{text}%"
 

@@ -43,22 +43,22 @@ def topics(
     >>> topics(model, ["cat", "dog", "stock", "bond"], words=2).get_title(loc="left")
     'The largest topic (bond, stock) has 67% of the words'
     """
-    share = model.components_.sum(1) / model.components_.sum()
-    largest = np.argsort(-share, kind="stable")
+    fraction = model.components_.sum(1) / model.components_.sum()
+    largest = np.argsort(-fraction, kind="stable")
     chosen = [int(k) for k in (largest[:6] if which is None else which)]
-    strange = [k for k in chosen if not 0 <= k < len(share)]
+    strange = [k for k in chosen if not 0 <= k < len(fraction)]
     if strange or not chosen:
-        found = f"{strange[0]}" if strange else "nothing"
-        raise DataError(f"which must name topics from 0 to {len(share) - 1}; found {found}.")
+        wrong = f"{strange[0]}" if strange else "nothing"
+        raise DataError(f"which must name topics from 0 to {len(fraction) - 1}; found {wrong}.")
     if words < 1:
-        raise DataError(f"words must be a positive whole number; found {words}.")
+        raise DataError(f"words must be a positive integer; found {words}.")
     names = model.top_words(words, vocabulary)
     columns = min(3, len(chosen))
     rows = -(-len(chosen) // columns)
     ax = axes_of(ax, 1.2 + 2.6 * columns, 1.1 + rows * (0.65 + 0.19 * len(names[0])))
     first = int(largest[0])
     lead = ", ".join(str(name) for name in names[first][:3])
-    finding = f"The largest topic ({lead}) has {percent(round(float(share[first]), 2))} of the words"
+    finding = f"The largest topic ({lead}) has {percent(round(float(fraction[first]), 2))} of the words"
     finish(ax, title=title or finding, note="probability of the top words in each topic", x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([])
@@ -66,7 +66,7 @@ def topics(
     top = max(float(chances[k].max()) for k in chosen)
     for place, k in enumerate(chosen):
         row, column = divmod(place, columns)
-        _bars(ax, (row, column), (rows, columns), names[k], np.sort(chances[k])[::-1], top, f"topic {k}", share[k])
+        _bars(ax, (row, column), (rows, columns), names[k], np.sort(chances[k])[::-1], top, f"topic {k}", fraction[k])
     return ax
 
 
@@ -78,7 +78,7 @@ def _bars(
     chances: np.ndarray,
     top: float,
     title: str,
-    share: float,
+    fraction: float,
 ) -> None:
     """One topic in its cell of the grid; the left part of a cell is for the words."""
     (row, column), (rows, columns) = place, grid
@@ -89,7 +89,7 @@ def _bars(
     heights = np.arange(len(names))
     inset.barh(heights, chances[: len(names)], color=MAIN, height=0.66)
     finish(inset, title="", x="", y="", grid=None)
-    inset.set_title(f"{title} · {percent(round(float(share), 3))}", loc="left", fontsize=9.5, color=INK, pad=4)
+    inset.set_title(f"{title} · {percent(round(float(fraction), 3))}", loc="left", fontsize=9.5, color=INK, pad=4)
     inset.set_yticks(heights, [str(name) for name in names], color=INK, fontsize=8.5)
     inset.set_ylim(len(names) - 0.4, -0.6)
     inset.set_xlim(0, 1.02 * top)

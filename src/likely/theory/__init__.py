@@ -27,7 +27,7 @@ from .bounds import (
     vc_bound,
     vc_dimension,
 )
-from .capacity import barron_bound, capacity, cover_count, separable_share
+from .capacity import barron_bound, capacity, cover_count, separable_fraction
 from .convergence import (
     Convergence,
     convergence,
@@ -133,7 +133,7 @@ __all__ = [
     "same_colours",
     "sample_size",
     "sauer",
-    "separable_share",
+    "separable_fraction",
     "spectral_filter",
     "stochastic_modified_loss",
     "toeplitz",

@@ -142,6 +142,6 @@ def _checked(empirical: float, n: int, delta: float) -> None:
 
 
 def check_whole(value: int, name: str, meaning: str, least: int = 1) -> None:
-    """Refuse what is no whole number of `least` or more, by its name and meaning."""
+    """Refuse what is not an integer of `least` or more, by its name and meaning."""
     if isinstance(value, bool) or value != int(value) or value < least:
-        raise SpecError(f"{name}={value!r} must be {meaning}: a whole number, {least} or more.")
+        raise SpecError(f"{name}={value!r} must be {meaning}: an integer, {least} or more.")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from ..core.errors import SpecError
 from .bounds import check_whole, sauer
 
-__all__ = ["barron_bound", "capacity", "cover_count", "separable_share"]
+__all__ = ["barron_bound", "capacity", "cover_count", "separable_fraction"]
 
 
 def cover_count(n: int, dimension: int) -> int:
@@ -28,10 +28,10 @@ def cover_count(n: int, dimension: int) -> int:
     return 2 * sauer(n - 1, dimension - 1)
 
 
-def separable_share(n: int, dimension: int) -> float:
+def separable_fraction(n: int, dimension: int) -> float:
     """C(n, d) / 2ⁿ: the probability that a random labelling of n points is separable.
 
-    >>> separable_share(10, 5), round(separable_share(15, 5), 3)
+    >>> separable_fraction(10, 5), round(separable_fraction(15, 5), 3)
     (0.5, 0.09)
     """
     return cover_count(n, dimension) / 2**n
@@ -40,7 +40,7 @@ def separable_share(n: int, dimension: int) -> float:
 def capacity(dimension: int) -> int:
     """2d: the number of points of which half of all labellings are separable; a unit of d weights holds 2 bits each.
 
-    >>> separable_share(capacity(50), 50)
+    >>> separable_fraction(capacity(50), 50)
     0.5
     """
     check_whole(dimension, "dimension", "a number of weights")

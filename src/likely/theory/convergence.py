@@ -56,12 +56,12 @@ class Convergence:
         return bool((self.measured <= self.bound * (1 + 1e-9) + 1e-12 * self.measured[0]).all())
 
     def rate(self, last: float = 0.5) -> float:
-        """The factor by which a step shrinks the measured quantity, fitted to the `last` share of the steps."""
+        """The factor by which a step shrinks the measured quantity, fitted to the `last` fraction of the steps."""
         steps, values = self._tail(last)
         return float(np.exp(np.polyfit(steps, np.log(values), 1)[0]))
 
     def power(self, last: float = 0.5) -> float:
-        """p of measured ~ tᵖ, fitted to the `last` share of the steps: −1 for 1/t."""
+        """p of measured ~ tᵖ, fitted to the `last` fraction of the steps: −1 for 1/t."""
         steps, values = self._tail(last)
         return float(np.polyfit(np.log(steps), np.log(values), 1)[0])
 
@@ -190,17 +190,17 @@ def gradient_variance(losses: Callable[[Tensor], Tensor], theta: Tensor) -> Tens
     >>> gradient_variance(lambda theta: torch.stack([theta.sum(), -theta.sum()]), torch.zeros(3))
     tensor(3.)
     """
-    slopes: Tensor = torch.func.jacrev(losses)(theta)  # type: ignore[assignment]
-    flat = slopes.flatten(1)
+    jacobian: Tensor = torch.func.jacrev(losses)(theta)  # type: ignore[assignment]
+    flat = jacobian.flatten(1)
     return (flat - flat.mean(0)).square().sum(1).mean()
 
 
 # --- the paths ------------------------------------------------------------------------------------------------------
 def _descent(loss: Loss, theta: Tensor, rates: np.ndarray, noise: float = 0.0) -> list[Tensor]:
     """(runs, d) after each step."""
-    slope, path = vmap(grad(loss)), [theta]
+    gradient, path = vmap(grad(loss)), [theta]
     for rate in rates.tolist():
-        g = slope(theta)
+        g = gradient(theta)
         if noise:
             g = g + noise * theta.shape[1] ** -0.5 * torch.randn_like(theta)
         theta = theta - rate * g
@@ -224,14 +224,14 @@ def _noisy_paths(
 
 def _accelerated(loss: Loss, theta: Tensor, step: float, steps: int, condition: float) -> list[Tensor]:
     """Nesterov's method: with constant momentum if κ is known, with momentum that grows to 1 if it is infinite."""
-    slope, before, path, weight = grad(loss), theta, [theta[None]], 1.0
+    gradient, before, path, weight = grad(loss), theta, [theta[None]], 1.0
     for _ in range(steps):
         following = (1 + math.sqrt(1 + 4 * weight**2)) / 2
         beta = (weight - 1) / following
         if math.isfinite(condition):
             beta = (math.sqrt(condition) - 1) / (math.sqrt(condition) + 1)
         ahead = theta + beta * (theta - before)
-        theta, before, weight = ahead - step * slope(ahead), theta, following
+        theta, before, weight = ahead - step * gradient(ahead), theta, following
         path.append(theta[None])
     return path
 
@@ -244,7 +244,7 @@ def _condition(condition: float) -> float:
 
 def _steps(steps: int) -> int:
     if steps < 1 or steps != int(steps):
-        raise SpecError(f"steps={steps!r} must be a whole number, 1 or more.")
+        raise SpecError(f"steps={steps!r} must be an integer, 1 or more.")
     return int(steps)
 
 

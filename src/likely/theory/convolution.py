@@ -104,7 +104,7 @@ def _kernel(kernel: Any, kind: Kind) -> Tensor:
 
 
 def _tensor(value: Any, name: str) -> Tensor:
-    found = torch.as_tensor(value)
-    if found.ndim not in (1, 2) or not found.numel():
-        raise DataError(f"{name} must have one axis (a series) or two (an image); found shape {tuple(found.shape)}.")
-    return found if found.is_floating_point() else found.double()
+    tensor = torch.as_tensor(value)
+    if tensor.ndim not in (1, 2) or not tensor.numel():
+        raise DataError(f"{name} must have one axis (a series) or two (an image); found shape {tuple(tensor.shape)}.")
+    return tensor if tensor.is_floating_point() else tensor.double()

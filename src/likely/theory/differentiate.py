@@ -101,8 +101,8 @@ def module_of(model: Any) -> nn.Module:
     if isinstance(model, nn.Module):
         return model
     if not isinstance(model, Supervised):
-        found = type(model).__name__
-        raise DataError(f"A torch module or a fitted Classifier or Regressor is needed; found a {found}.")
+        received = type(model).__name__
+        raise DataError(f"A torch module or a fitted Classifier or Regressor is needed; found a {received}.")
     check_is_fitted(model)
     members = len(model.posterior_)
     if members > 1:
@@ -117,8 +117,8 @@ def _jacobian(f: Function, x: Tensor, mode: Mode, rows: bool) -> Tensor:
         return _forward(f, x, inputs, rows)
     value, pull, *_ = torch.func.vjp(f, x)
     if not isinstance(value, Tensor) or (rows and value.shape[:1] != x.shape[:1]):
-        found = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-        raise DataError(f"function must give a tensor{' with a row for each of x' if rows else ''}; found {found}.")
+        received = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise DataError(f"function must give a tensor{' with a row for each of x' if rows else ''}; found {received}.")
     outputs = value[0] if rows else value
     if mode == "auto" and inputs.numel() < outputs.numel():
         return _forward(f, x, inputs, rows)
@@ -167,10 +167,10 @@ def _prepared(function: Any, x: Any) -> tuple[Function, Tensor]:
 
 
 def _like(given: Any, value: Tensor, name: str, other: str) -> Tensor:
-    found = torch.as_tensor(given, dtype=value.dtype, device=value.device)
-    if found.shape != value.shape:
-        raise DataError(f"{name} has shape {tuple(found.shape)}; it must be that of {other}, {tuple(value.shape)}.")
-    return found
+    tensor = torch.as_tensor(given, dtype=value.dtype, device=value.device)
+    if tensor.shape != value.shape:
+        raise DataError(f"{name} has shape {tuple(tensor.shape)}; it must be that of {other}, {tuple(value.shape)}.")
+    return tensor
 
 
 def _known(mode: str) -> None:

@@ -70,7 +70,7 @@ class RandomFeatures:
 
     def __init__(self, width: int, ridge: float = 0.0, random_state: Any = None) -> None:
         if width < 1 or width != int(width):
-            raise SpecError(f"width={width!r} must be a number of features: a whole number, 1 or more.")
+            raise SpecError(f"width={width!r} must be a number of features: an integer, 1 or more.")
         if not ridge >= 0:
             raise SpecError(f"ridge={ridge!r} must be 0 or more.")
         self.width, self.ridge, self.random_state = int(width), ridge, random_state
@@ -114,7 +114,7 @@ def double_descent(
 
     A model is `RandomFeatures(size)` unless `model(size, seed)` makes another with `fit` and `predict`; or `model` is a
     list of estimators, one for each size, whose seeds are set if they have one. Errors are squared errors, for
-    classifiers shares of wrong labels. `threshold` is the size that can just fit the rows, their number if not given.
+    classifiers fractions of wrong labels. `threshold` is the size that just fits the rows: by default, their number.
 
     >>> rng = np.random.default_rng(0)
     >>> X, new = rng.normal(size=(20, 3)), rng.normal(size=(100, 3))
@@ -128,18 +128,18 @@ def double_descent(
     if repeats < 1:
         raise SpecError(f"repeats={repeats!r} must be a number of fits, 1 or more.")
     make = _maker(model, wanted)
-    shares = False
+    labels = False
     errors = np.empty((2, len(wanted), repeats))
     seeds = np.random.SeedSequence(random_state).generate_state(repeats)
     for repeat, seed in enumerate(seeds):
         for place, size in enumerate(wanted):
             fitted = make(size, int(seed)).fit(X, y)
-            shares = hasattr(fitted, "classes_")
+            labels = hasattr(fitted, "classes_")
             for part, (rows, target) in enumerate(((X, y), (X_test, y_test))):
-                errors[part, place, repeat] = _error(fitted.predict(rows), target, shares)
+                errors[part, place, repeat] = _error(fitted.predict(rows), target, labels)
     quartiles = np.quantile(errors[1], [0.25, 0.75], axis=-1)
     rows = float(len(np.asarray(y))) if threshold is None else float(threshold)
-    measure = "share of wrong labels" if shares else "squared error"
+    measure = "fraction of wrong labels" if labels else "squared error"
     train, test = np.median(errors, axis=-1)
     return DoubleDescent(wanted, train, test, quartiles, rows, measure)
 
@@ -181,8 +181,8 @@ def _maker(model: Any, sizes: tuple[float, ...]) -> Callable[[float, int], Any]:
     return seeded
 
 
-def _error(predicted: Any, target: Any, shares: bool) -> float:
-    found, wanted = np.asarray(predicted), np.asarray(target)
-    if shares:
-        return float(np.mean(found != wanted))
-    return float(np.mean((found.reshape(wanted.shape) - wanted) ** 2))
+def _error(predicted: Any, target: Any, labels: bool) -> float:
+    answers, wanted = np.asarray(predicted), np.asarray(target)
+    if labels:
+        return float(np.mean(answers != wanted))
+    return float(np.mean((answers.reshape(wanted.shape) - wanted) ** 2))

@@ -39,7 +39,7 @@ class Autocorrelation:
     """How alike input gradients are at points of a line that lie so far apart: 1 is the same, 0 is white noise."""
 
     lags: np.ndarray
-    """Distances, as shares of the line's length."""
+    """Distances, as fractions of the line's length."""
     values: np.ndarray
 
     @property
@@ -62,7 +62,7 @@ class LayerHealth:
     weight_gradient: float
     """‖∂L/∂W‖ of the mean loss, over all parameters of the layer."""
     dead: float
-    """Share of its numbers that are the same for every row."""
+    """Fraction of its outputs that are the same for every row."""
 
 
 @dataclass(frozen=True)
@@ -145,10 +145,10 @@ def gradient_autocorrelation(
         raise DataError(f"start and stop must be two different points of one shape; found {start!r} and {stop!r}.")
     if points < 3:
         raise DataError(f"points={points!r} must be 3 or more.")
-    found = _autocorrelation(_module(model, torch.stack([first, last]), random_state), first, last, points)
-    if found is None:
+    curve = _autocorrelation(_module(model, torch.stack([first, last]), random_state), first, last, points)
+    if curve is None:
         raise SpecError("The network's outputs do not change smoothly with its inputs, so there are no gradients.")
-    return found
+    return curve
 
 
 @dataclass
@@ -169,9 +169,9 @@ def _watching(module: nn.Module, passes: dict[str, _Pass]) -> Iterator[None]:
         if not isinstance(out, Tensor) or not out.requires_grad:
             return
         if _has_matrix(own):
-            found = passes.setdefault(name, _Pass(own))
-            found.before.append(out)
-            found.after.append(out)
+            watched = passes.setdefault(name, _Pass(own))
+            watched.before.append(out)
+            watched.after.append(out)
             last[:] = [name]
         elif last and not [*own.parameters(), *own.children()] and out.shape == passes[last[0]].after[-1].shape:
             passes[last[0]].after[-1] = out
@@ -193,14 +193,14 @@ def _has_matrix(module: nn.Module) -> bool:
 
 def _layer(name: str, own: _Pass, loss: Tensor, rows: int) -> LayerHealth:
     weights = list(own.layer.parameters(recurse=False))
-    slopes = torch.autograd.grad(loss, [*own.before, *weights], retain_graph=True, allow_unused=True)
-    back, to_weights = slopes[: len(own.before)], slopes[len(own.before) :]
+    gradients = torch.autograd.grad(loss, [*own.before, *weights], retain_graph=True, allow_unused=True)
+    back, to_weights = gradients[: len(own.before)], gradients[len(own.before) :]
     given = [after.detach().reshape(len(after), -1) for after in own.after]
-    same = torch.cat([each.amax(0) == each.amin(0) for each in given])
+    same = torch.cat([output.amax(0) == output.amin(0) for output in given])
     return LayerHealth(
         name=name.removeprefix("network."),
         units=int(own.before[0].shape[-1] if own.before[0].ndim == 2 else own.before[0][0].numel()),
-        activation=(_squares(given) / sum(each.numel() for each in given)) ** 0.5,
+        activation=(_squares(given) / sum(output.numel() for output in given)) ** 0.5,
         gradient=(_squares(back) / rows) ** 0.5,
         weight_gradient=_squares(to_weights) ** 0.5 / rows,
         dead=float(same.double().mean()),
@@ -208,7 +208,7 @@ def _layer(name: str, own: _Pass, loss: Tensor, rows: int) -> LayerHealth:
 
 
 def _squares(tensors: Sequence[Tensor | None]) -> float:
-    return sum(float(each.abs().double().square().sum()) for each in tensors if each is not None)
+    return sum(float(tensor.abs().double().square().sum()) for tensor in tensors if tensor is not None)
 
 
 def _growth(sizes: list[float]) -> float:
@@ -223,13 +223,13 @@ def _growth(sizes: list[float]) -> float:
 
 def _autocorrelation(module: nn.Module, start: Tensor, stop: Tensor, points: int = POINTS) -> Autocorrelation | None:
     like = next((p for p in module.parameters()), start)
-    share = torch.linspace(0, 1, points, dtype=torch.float64).reshape(-1, *(1 for _ in start.shape))
-    line = (start.double() + share * (stop.double() - start.double())).to(like).requires_grad_()
+    along = torch.linspace(0, 1, points, dtype=torch.float64).reshape(-1, *(1 for _ in start.shape))
+    line = (start.double() + along * (stop.double() - start.double())).to(like).requires_grad_()
     with torch.enable_grad():
-        (slopes,) = torch.autograd.grad(module(line).sum(), line, allow_unused=True)
-    if slopes is None:
+        (gradients,) = torch.autograd.grad(module(line).sum(), line, allow_unused=True)
+    if gradients is None:
         return None
-    g = slopes.double().reshape(points, -1)
+    g = gradients.double().reshape(points, -1)
     products, length = g @ g.T, float(g.square().sum() / points)
     if not 0 < length < float("inf"):
         return None

@@ -5,7 +5,7 @@ Steps of finite size α do not follow dθ/dt = −∇L, but, one order in α clo
     gradient descent                L̃ = L + α/4 ‖∇L‖²
     one epoch of B batches          L̃ = L + α/4 ‖∇L‖² + α/4B Σ_b ‖∇L_b − ∇L‖²        (mean over the batches' orders)
 
-so steep places, and places where batches disagree, are avoided. On least squares from θ = 0, gradient descent ends at
+so steep regions, and regions where batches disagree, are avoided. On least squares from θ = 0, gradient descent ends at
 the solution of the smallest norm, and t steps of size α do to each singular direction nearly what a ridge penalty of
 1/αt does:
 
@@ -87,14 +87,14 @@ def flow(loss: Loss, start: Tensor, time: float, points: int, substeps: int = 4)
     >>> flow(lambda theta: 0.5 * theta.square().sum(), torch.ones(1), time=1.0, points=1)[-1]
     tensor([0.3679])
     """
-    slope, theta, path = grad(loss), start, [start]
+    gradient, theta, path = grad(loss), start, [start]
     h = time / (points * substeps)
     for _ in range(points):
         for _ in range(substeps):
-            one = -slope(theta)
-            two = -slope(theta + h / 2 * one)
-            three = -slope(theta + h / 2 * two)
-            four = -slope(theta + h * three)
+            one = -gradient(theta)
+            two = -gradient(theta + h / 2 * one)
+            three = -gradient(theta + h / 2 * two)
+            four = -gradient(theta + h * three)
             theta = theta + h / 6 * (one + 2 * two + 2 * three + four)
         path.append(theta)
     return torch.stack(path)
@@ -104,17 +104,18 @@ def implicit_regularisation(loss: Loss, start: Tensor, rate: float, steps: int) 
     """Gradient descent on L from `start`, beside the flow of L and that of L + α/4‖∇L‖² at the times 0, α, 2α, ….
 
     >>> def loss(theta): return (theta[0] * theta[1] - 1) ** 2
-    >>> found = implicit_regularisation(loss, torch.tensor([2.0, 0.1]), rate=0.01, steps=20)
-    >>> found.modified_gap < 0.2 * found.plain_gap
+    >>> flows = implicit_regularisation(loss, torch.tensor([2.0, 0.1]), rate=0.01, steps=20)
+    >>> flows.modified_gap < 0.2 * flows.plain_gap
     True
     """
     if steps < 1 or steps != int(steps):
-        raise SpecError(f"steps={steps!r} must be a whole number, 1 or more.")
-    slope, theta, path = grad(loss), start, [start]
+        raise SpecError(f"steps={steps!r} must be an integer, 1 or more.")
+    gradient, theta, path = grad(loss), start, [start]
     for _ in range(int(steps)):
-        theta = theta - _rate(rate) * slope(theta)
+        theta = theta - _rate(rate) * gradient(theta)
         path.append(theta)
-    plain, modified = (flow(each, start, rate * steps, int(steps)) for each in (loss, modified_loss(loss, rate)))
+    objectives = (loss, modified_loss(loss, rate))
+    plain, modified = (flow(objective, start, rate * steps, int(steps)) for objective in objectives)
     return ImplicitRegularisation(torch.stack(path), plain, modified)
 
 
@@ -141,7 +142,7 @@ def early_stopping(X: Any, y: Any, rate: float, steps: float) -> np.ndarray:
 
 
 def descent_filter(singular_values: Any, rate: float, steps: float) -> np.ndarray:
-    """1 − (1 − αs²)ᵗ: the share of each singular direction of y that t steps of gradient descent have fitted.
+    """1 − (1 − αs²)ᵗ: the fraction of each singular direction of y that t steps of gradient descent have fitted.
 
     >>> descent_filter([1.0, 0.0], rate=0.5, steps=2)
     array([0.75, 0.  ])
@@ -155,7 +156,7 @@ def descent_filter(singular_values: Any, rate: float, steps: float) -> np.ndarra
 
 
 def ridge_filter(singular_values: Any, penalty: float) -> np.ndarray:
-    """s²/(s² + λ): the share that ridge regression with penalty λ‖θ‖²/2 fits.
+    """s²/(s² + λ): the fraction that ridge regression with penalty λ‖θ‖²/2 fits.
 
     With λ = 1/αt gradient flow fits between once and 1.3 times as much, in every direction.
 

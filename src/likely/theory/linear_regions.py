@@ -107,8 +107,8 @@ def regions_on_line(network: Any, start: Any, stop: Any) -> LineRegions:
     >>> import torch
     >>> from likely.networks import MLP
     >>> _ = torch.manual_seed(0)
-    >>> found = regions_on_line(MLP((8,)).build((1,), 1), [-5.0], [5.0])
-    >>> len(found), len(found.breakpoints)                                 # 8 units have 8 kinks
+    >>> line = regions_on_line(MLP((8,)).build((1,), 1), [-5.0], [5.0])
+    >>> len(line), len(line.breakpoints)                                 # 8 units have 8 kinks
     (9, 8)
     """
     first, last = (np.atleast_1d(np.asarray(end, dtype=float)) for end in (start, stop))
@@ -218,12 +218,12 @@ def _neighbours(group: np.ndarray, corners: list[np.ndarray], size: float) -> li
     along = last - first
     length = np.linalg.norm(along, axis=1)
     thin = 1e-9 * size
-    found = []
+    pairs = []
     for i in np.flatnonzero(length > thin):
         unit = along[i] / length[i]
         away = [np.abs(unit[0] * (end - first[i])[:, 1] - unit[1] * (end - first[i])[:, 0]) for end in (first, last)]
         places = np.sort(np.stack([(end - first[i]) @ unit for end in (first, last)]), 0)
         overlap = np.minimum(places[1], length[i]) - np.maximum(places[0], 0.0)
         beside = (np.maximum(*away) <= thin) & (overlap > thin) & (owner > owner[i])
-        found += [(owner[i], other) for other in owner[beside]]
-    return found
+        pairs += [(owner[i], other) for other in owner[beside]]
+    return pairs

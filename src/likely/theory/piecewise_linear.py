@@ -22,7 +22,7 @@ from ..networks.layers.residual import Concatenate, Residual, ZeroResidual
 __all__ = ["Cells", "read"]
 
 THINNEST = 1e-10
-"""The width of the thinnest cell, as a share of the figure: closer kinks are taken as one."""
+"""The width of the thinnest cell, as a fraction of the figure: closer kinks are taken as one."""
 MOST_CELLS = 10**6
 
 

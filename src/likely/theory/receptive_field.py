@@ -98,7 +98,7 @@ def receptive_gradient(
     """How much the unit at a position changes with each pixel: the mean of |∂unit/∂x| over images of noise.
 
     Where it is 0 the unit sees nothing; where it is large, it looks: the middle counts more than the edge. A spec is
-    built with weights drawn at random, always the same. A maximum passes on a gradient from one place only, so a few
+    built with weights drawn at random, always the same. A maximum passes on a gradient from one position only, so a few
     dozen `rows` are needed to see the whole field.
 
     >>> from likely.networks import ConvNet
@@ -235,14 +235,14 @@ def _convolutional(network: Network | nn.Module, in_shape: Sequence[int]) -> lis
     else:
         with isolated(0):
             module = as_network(network).build(tuple(in_shape), 1)
-    found: list[nn.Module] = []
+    convolutional: list[nn.Module] = []
     for layer in _flat(module):
         if isinstance(layer, ENDS):
             break
-        found.append(layer)
-    if not found:
+        convolutional.append(layer)
+    if not convolutional:
         raise SpecError(f"{type(module).__name__} does not start with a convolution, so its units see the whole row.")
-    return found
+    return convolutional
 
 
 def _flat(module: nn.Module) -> list[nn.Module]:

@@ -138,8 +138,8 @@ def polynomial_filter(
 
 def _whole(graph: Graph) -> Graphs:
     if not isinstance(graph, Graph):
-        found = f"{type(graph).__module__.partition('.')[0]}.{type(graph).__name__}"
-        raise DataError(f"graph must be Likely's Graph; found {found}. Graph.from_networkx reads networkx's graphs.")
+        received = f"{type(graph).__module__.partition('.')[0]}.{type(graph).__name__}"
+        raise DataError(f"graph must be Likely's Graph; found {received}. Graph.from_networkx reads networkx's graphs.")
     whole = Graphs.of([Graph(graph.features[:, :1].double(), graph.edges)])
     matrix = adjacency(whole)
     there, back = matrix.parts, matrix.T.parts
@@ -150,7 +150,7 @@ def _whole(graph: Graph) -> Graphs:
 
 
 def _signal(graph: Graph, values: Any) -> np.ndarray:
-    found = np.asarray(values, float)
-    if found.ndim not in (1, 2) or len(found) != len(graph):
-        raise DataError(f"signal has shape {found.shape}; it must be (nodes,) or (nodes, d) with {len(graph)} nodes.")
-    return found
+    signal = np.asarray(values, float)
+    if signal.ndim not in (1, 2) or len(signal) != len(graph):
+        raise DataError(f"signal has shape {signal.shape}; it must be (nodes,) or (nodes, d) with {len(graph)} nodes.")
+    return signal

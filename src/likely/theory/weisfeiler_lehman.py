@@ -51,7 +51,7 @@ def same_colours(first: Graph | Any, second: Graph | Any, iterations: int | None
 
 def _refined(graphs: Graphs, iterations: int | None) -> np.ndarray:
     if iterations is not None and (not isinstance(iterations, int) or iterations < 0):
-        raise DataError(f"iterations={iterations!r} must be a whole number, 0 or more, or None for until stable.")
+        raise DataError(f"iterations={iterations!r} must be an integer, 0 or more, or None for until stable.")
     source, target = graphs.edges.numpy()
     kinds = np.zeros(len(source), int) if graphs.edge_features is None else _numbered_rows(graphs.edge_features)
     colours = _numbered_rows(graphs.features)
