@@ -34,7 +34,7 @@ ROOMS = (
 )
 
 BASES = {
-    *("Emission", "Inference", "KernelModule", "Latent", "LineSearch", "Network", "Optimizer"),
+    *("Average", "Emission", "Inference", "KernelModule", "Latent", "LineSearch", "Network", "Objective", "Optimizer"),
     *("Prior", "Sampler", "Schedule"),
 }
 """Abstract bases: their subclasses hold the examples."""
