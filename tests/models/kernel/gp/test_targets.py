@@ -48,9 +48,9 @@ def test_targets_that_do_not_fit_are_refused(y, likelihood, words):
 
 
 def test_labels_that_the_likelihood_does_not_know_are_refused():
-    with pytest.raises(DataError, match="Only binary classification is supported by Bernoulli.*y has 3 classes"):
+    with pytest.raises(DataError, match=r"Only binary classification is supported by Bernoulli.*y has 3 classes"):
         read_classes([0, 1, 2], 3, Bernoulli())
-    with pytest.raises(DataError, match="y has 3 classes .*which likelihood=Categorical"):
+    with pytest.raises(DataError, match=r"y has 3 classes .*which likelihood=Categorical"):
         read_classes([0, 1, 2], 3, Categorical(classes=4))
 
 
