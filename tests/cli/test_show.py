@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
+import numpy as np
 import pytest
 
-from likely import load
+from likely import GaussianMixture, Mixture, load
+from likely.inference import HMC
 
 
 def test_it_names_columns_parameters_and_coefficients(run, regressor):
@@ -37,6 +42,57 @@ def test_a_model_of_arrays_is_shown_too(run):
 
     Regressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5]).save("plain.likely")
     assert "Regressor()" in run("show", "plain.likely").out
+
+
+def test_learned_values_and_arrays_of_other_models(run):
+    model = GaussianMixture(2, random_state=0).fit(np.random.default_rng(0).normal(size=(40, 3)))
+    model.save("mixture.likely")
+    said = run("show", "mixture.likely", "--json").json()
+    assert said["model"] == repr(model)
+    assert said["parameters"]["covariances_"] == [2, 3, 3]
+    assert said["learned"]["n_iter"] == model.n_iter_
+    assert said["learned"]["log_likelihood"] == model.log_likelihood_
+    assert said["members"] == 0
+    assert "sets of parameters" not in run("show", "mixture.likely").out
+
+
+def test_draws_of_a_model_are_counted(run):
+    sampler = HMC(chains=2, draws=5, warmup=5)
+    model = Mixture("poisson", 2, inference=sampler, random_state=0).fit(np.arange(12.0)[:, None] % 5)
+    model.save("draws.likely")
+    said = run("show", "draws.likely", "--json").json()
+    assert said["members"] == len(model.draws_["member_weights"])
+    assert said["parameters"]["member_weights"] == []
+
+
+def test_a_table_model_is_shown_without_torch(regressor):
+    code = f"""
+import sys
+from typer.testing import CliRunner
+from likely.cli.app import app
+for options in ([], ["--json"]):
+    ran = CliRunner().invoke(app, ["show", {str(regressor)!r}, *options])
+    assert ran.exit_code == 0, ran
+    assert "network.weight" in ran.output
+print([name for name in ("torch", "sklearn", "scipy", "polars", "pandas") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_a_damaged_file_is_refused(run, regressor, refused):
+    content = bytearray(regressor.read_bytes())
+    content[-1] ^= 1
+    with open("damaged.likely", "wb") as stream:
+        stream.write(content)
+    refused(run("show", "damaged.likely"), "damaged.likely is damaged", "checksum")
+
+
+def test_a_description_of_something_else_is_refused(run, refused):
+    from likely.core.files import write_file
+
+    write_file("other.likely", {"model": "TableModel", "params": {}, "learned": []}, {})
+    refused(run("show", "other.likely"), "other.likely does not describe a model: no 'model'.")
 
 
 def test_what_is_no_model(run, shop):

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-__all__ = ["Part", "catalogue"]
+__all__ = ["Part", "Sources", "catalogue"]
 
 ROOT = Path(__file__).resolve().parent.parent
 HEAD = re.compile(r"^class (\w+)\(([^)]*)\)", re.MULTILINE)
 WORD = re.compile(r"\w+")
+INIT = "__init__"
 
 
 @dataclass(frozen=True)
@@ -45,22 +46,75 @@ class Part:
         return self.opens or next((base.axis for base in self.bases if base.axis), None)
 
     @cached_property
-    def arguments(self) -> dict[str, str | None]:
-        """Defaults as text by name, None where the argument must be given."""
-        arguments: dict[str, str | None] = {}
+    def defaults(self) -> dict[str, ast.expr | None]:
+        """Defaults by name, None where the argument must be given: of `__init__`, or else of the annotated fields."""
+        own = next((line for line in self.node.body if isinstance(line, ast.FunctionDef) and line.name == INIT), None)
+        if own is not None:
+            return _signature(own.args)
+        defaults: dict[str, ast.expr | None] = {}
         for base in reversed(self.bases):
-            arguments |= base.arguments
+            defaults |= base.defaults
         for line in self.node.body:
             if not isinstance(line, ast.AnnAssign) or not isinstance(line.target, ast.Name):
                 continue
             if "ClassVar" not in ast.unparse(line.annotation):
-                arguments[line.target.id] = _default(line.value)
-        return arguments
+                defaults[line.target.id] = _without_transient(line.value)
+        return defaults
+
+    @cached_property
+    def arguments(self) -> dict[str, str | None]:
+        """Defaults as text by name, None where the argument must be given."""
+        return {name: None if value is None else ast.unparse(value) for name, value in self.defaults.items()}
 
     @property
     def meaning(self) -> str:
         """The first paragraph of the docstring."""
         return (ast.get_docstring(self.node) or "").split("\n\n")[0].replace("\n", " ")
+
+
+class Sources:
+    """The classes of the library by name. A file is parsed when one of its classes is asked for."""
+
+    def __init__(self) -> None:
+        self.texts = {
+            file: file.read_text(encoding="utf-8") for file in sorted(ROOT.rglob("*.py")) if file.parent.name != "cli"
+        }
+        self.bases: dict[tuple[str, Path], set[str]] = {}
+        self.places: dict[str, list[Path]] = {}
+        for file, text in self.texts.items():
+            for name, rest in HEAD.findall(text):
+                self.bases[name, file] = set(WORD.findall(rest))
+                self.places.setdefault(name, []).append(file)
+        self._nodes: dict[Path, dict[str, ast.ClassDef]] = {}
+        self._parts: dict[tuple[str, Path], Part] = {}
+
+    def part(self, name: str, file: Path = ROOT) -> Part | None:
+        """The class of this name that is nearest to a file: in it, or in the nearest folder."""
+        if name not in self.places:
+            return None
+        return self.at(name, min(self.places[name], key=lambda place: _distance(file, place)))
+
+    def parts(self, root: str) -> Iterator[Part]:
+        """Every class whose bases lead to `root`."""
+        wanted, more = {root}, {root}
+        while more:
+            more = {name for (name, _), bases in self.bases.items() if bases & wanted} - wanted
+            wanted |= more
+        for name in wanted:
+            for file in self.places.get(name, ()):
+                yield self.at(name, file)
+
+    def at(self, name: str, file: Path) -> Part:
+        """The class of this name in a file."""
+        if (name, file) not in self._parts:
+            if file not in self._nodes:
+                body = ast.parse(self.texts[file]).body
+                self._nodes[file] = {line.name: line for line in body if isinstance(line, ast.ClassDef)}
+            node = self._nodes[file][name]
+            names = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != name]
+            bases = [self.part(base, file) for base in names]
+            self._parts[name, file] = Part(file, node, tuple(base for base in bases if base is not None))
+        return self._parts[name, file]
 
 
 def catalogue() -> dict[str, list[Part]]:
@@ -71,7 +125,7 @@ def catalogue() -> dict[str, list[Part]]:
     """
     known: dict[str, list[Part]] = {}
     alone: dict[str, list[Part]] = {}
-    for part in _resolved():
+    for part in Sources().parts("Spec"):
         if part.opens:
             alone[part.opens] = [part] if part.arguments else []  # an axis of one part, such as `Noise`
         elif part.axis and not part.name.startswith("_"):
@@ -80,54 +134,25 @@ def catalogue() -> dict[str, list[Part]]:
     return dict(sorted(both.items()))
 
 
-def _resolved() -> Iterator[Part]:
-    """Every class of the library with its bases."""
-    classes: dict[str, list[tuple[Path, ast.ClassDef]]] = {}
-    for file, text in _files_with_parts():
-        for node in ast.parse(text).body:
-            if isinstance(node, ast.ClassDef):
-                classes.setdefault(node.name, []).append((file, node))
-    made: dict[tuple[Path, str], Part] = {}
-
-    def part(file: Path, node: ast.ClassDef) -> Part:
-        key = file, node.name
-        if key not in made:
-            names = [base.id for base in node.bases if isinstance(base, ast.Name)]
-            near = [
-                min(classes[name], key=lambda other: _distance(file, other[0])) for name in names if name in classes
-            ]
-            made[key] = Part(file, node, tuple(part(*base) for base in near if base[1] is not node))
-        return made[key]
-
-    for places in classes.values():
-        for file, node in places:
-            yield part(file, node)
-
-
-def _files_with_parts() -> Iterator[tuple[Path, str]]:
-    """Only these are worth parsing: a look at the first lines of classes finds them, by the names of their bases."""
-    texts = {file: file.read_text(encoding="utf-8") for file in sorted(ROOT.rglob("*.py")) if file.parent.name != "cli"}
-    heads = {
-        file: [(name, set(WORD.findall(rest))) for name, rest in HEAD.findall(text)] for file, text in texts.items()
-    }
-    wanted, more = {"Spec"}, {"Spec"}
-    while more:
-        more = {name for own in heads.values() for name, bases in own if bases & wanted} - wanted
-        wanted |= more
-    for file, text in texts.items():
-        if any(name in wanted for name, _ in heads[file]):
-            yield file, text
-
-
 def _distance(file: Path, other: Path) -> tuple[bool, int]:
     """Of two classes with one name, a base is the one in the same file, or in the nearest folder."""
     shared = len([1 for own, its in zip(file.parts, other.parts, strict=False) if own == its])
     return file != other, -shared
 
 
-def _default(value: ast.expr | None) -> str | None:
-    if value is None:
-        return None
+def _signature(arguments: ast.arguments) -> dict[str, ast.expr | None]:
+    """Defaults by name, without `self`."""
+    placed = [*arguments.posonlyargs, *arguments.args]
+    needed: list[ast.expr | None] = [None] * (len(placed) - len(arguments.defaults))
+    both = [
+        *zip(placed, [*needed, *arguments.defaults], strict=True),
+        *zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True),
+    ]
+    return {argument.arg: default for argument, default in both[1:]}
+
+
+def _without_transient(value: ast.expr | None) -> ast.expr | None:
+    """The default of a field, also where `transient` holds it."""
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id == "transient":
-        return ast.unparse(value.args[0]) if value.args else "None"
-    return ast.unparse(value)
+        return value.args[0] if value.args else ast.Constant(None)
+    return value

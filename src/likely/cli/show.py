@@ -1,45 +1,101 @@
-"""`likely show`: what is in a model file."""
+"""`likely show`: what is in a model file, read from its header. The model is not built, and torch is not loaded."""
 
 from __future__ import annotations
 
 import math
+import mmap
+import re
+from collections.abc import Mapping
 from typing import Any
 
-from .options import JsonOption, ModelArgument, in_words
+from ..core.errors import ModelFileError
+from ..core.header import Content, Header, opened
+from .options import AXES, JsonOption, ModelArgument
 from .output import lines, number, print_json, print_table
+from .words import Words
 
 __all__ = ["show"]
+
+MEMBERS = ("parameters.", "draws.")
+"""How the names of tensors begin that hold one set of parameters for each member of a posterior."""
 
 
 def show(model: ModelArgument, json: JsonOption = False) -> None:
     """Show a model file: its parts, how it reads each column, its parameters and, if it is linear, its coefficients."""
-    from .. import load
-    from ..core.files import read_file
-    from ..models import TableModel
-
-    header, _ = read_file(model)
-    fitted = load(model)
-    inner = fitted.model_ if isinstance(fitted, TableModel) else fitted
-    facts: dict[str, Any] = {
-        "file": str(model),
-        "bytes": model.stat().st_size,
-        "version": header.get("version"),
-        "model": in_words(fitted) if isinstance(fitted, TableModel) else repr(fitted),
-    }
-    if isinstance(fitted, TableModel):
-        facts |= {"target": fitted.target, "table": fitted.table_.describe()}
-    if hasattr(fitted, "classes_"):
-        facts["classes"] = [str(label) for label in fitted.classes_]
-    posterior = getattr(inner, "posterior_", None)
-    shapes = {} if posterior is None else {name: list(value.shape[1:]) for name, value in posterior.parameters.items()}
-    facts["members"] = 0 if posterior is None else len(posterior)
-    names = fitted.table_.feature_names_ if isinstance(fitted, TableModel) else None
-    weights = _coefficients(inner, names) if names and hasattr(inner, "coef_") else {}
+    with opened(model) as (stream, header), mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        header.verify(content)
+        try:
+            facts = _facts(header, content)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            detail = f"no {error}" if isinstance(error, KeyError) else str(error)
+            raise ModelFileError(f"{model} does not describe a model: {detail}.") from error
+        facts = {"file": str(model), "bytes": len(content), **facts}
     if json:
-        print_json(facts | {"parameters": shapes, "coefficients": weights})
-        return
-    facts["file"] = f"{model}, {number(facts.pop('bytes') / 1000)} kB, written by Likely {facts.pop('version')}"
-    facts["members"] = f"{facts['members']} set{'s' * (facts['members'] != 1)} of parameters, averaged over"
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _facts(header: Header, content: Content) -> dict[str, Any]:
+    """What the file says, by name."""
+    words, description = Words(), header.description
+    facts: dict[str, Any] = {"version": description.get("version"), "model": words.of(description)}
+    params, learned = description["params"], description["learned"]
+    names: list[str] = []
+    if description["model"] == "TableModel":
+        from ..data.columns import column_from_json, describe
+
+        inner = params["model"]["params"]
+        columns = [column_from_json(column) for column in learned["table"]["columns"]]
+        names = [feature for column in columns for feature in column.features]
+        facts["model"] = ", ".join(f"{axis} {_bare(words, inner[axis])}" for axis in AXES if axis in inner)
+        facts |= {"target": params["target"], "table": describe(columns)}
+    if description["model"] in ("TableModel", "FrameModel"):
+        learned = learned["model"]
+    if "classes" in learned:
+        facts["classes"] = [str(label) for label in learned["classes"]]
+    facts["learned"] = {
+        name.rstrip("_"): value for name, value in learned.items() if name.endswith("_") and _is_scalar(value)
+    }
+    return facts | _sizes(header) | {"coefficients": _coefficients(header, content, learned, names)}
+
+
+def _sizes(header: Header) -> dict[str, Any]:
+    """How many sets of parameters there are (0 for a model that is not a posterior), and the shape of each tensor."""
+    shapes, members = {}, 0
+    for name, stored in sorted(header.tensors.items(), key=lambda item: _natural(item[0])):
+        start = next((start for start in MEMBERS if name.startswith(start)), None)
+        if start is not None:
+            members, shapes[name.removeprefix(start)] = stored.shape[0], list(stored.shape[1:])
+        elif "weights" not in header.tensors:  # beside a posterior's parameters are only numbers that serve them
+            shapes[name] = list(stored.shape)
+    return {"members": members, "parameters": shapes}
+
+
+def _coefficients(
+    header: Header, content: Content, learned: Mapping[str, Any], names: list[str]
+) -> dict[str, list[float]]:
+    """The weights of a linear model by the name of the number they multiply: one for each number of η.
+
+    They are averaged over the posterior, Σₛ wₛ βₛ.
+    """
+    stored = header.tensors.get("parameters.network.weight")
+    if not names or stored is None or not learned.get("plan", {}).get("linear"):
+        return {}
+    weights, values = header.tensors["weights"].values(content), stored.values(content)
+    size = len(values) // len(weights)
+    sets = [values[start : start + size] for start in range(0, len(values), size)]
+    mean = [sum(w * v for w, v in zip(weights, column, strict=True)) for column in zip(*sets, strict=True)]
+    return {name: mean[i :: len(names)] for i, name in enumerate(names)}
+
+
+def _print(facts: dict[str, Any]) -> None:
+    shapes, weights, members = facts.pop("parameters"), facts.pop("coefficients"), facts.pop("members")
+    facts["file"] = f"{facts['file']}, {number(facts.pop('bytes') / 1000)} kB, written by Likely {facts.pop('version')}"
+    if learned := facts.pop("learned"):
+        facts["learned"] = ", ".join(f"{name} {number(value)}" for name, value in learned.items())
+    if members:
+        facts["members"] = f"{members} set{'s' * (members != 1)} of parameters, averaged over"
     if "classes" in facts:
         facts["classes"] = ", ".join(facts["classes"])
     lines(facts)
@@ -51,6 +107,15 @@ def show(model: ModelArgument, json: JsonOption = False) -> None:
         print_table("coefficients of the encoded columns", ["number", *heads], [(k, *v) for k, v in weights.items()])
 
 
-def _coefficients(model: Any, names: list[str]) -> dict[str, list[float]]:
-    """The weights of a linear model by the name of the number they multiply: one for each number of η."""
-    return dict(zip(names, model.coef_.reshape(-1, len(names)).T.tolist(), strict=True))
+def _bare(words: Words, value: Any) -> str:
+    """Text such as auto without its quotes."""
+    return value if isinstance(value, str) else words.of(value)
+
+
+def _natural(name: str) -> list[tuple[bool, int, str]]:
+    """So that layer 10 follows layer 9."""
+    return [(part.isdigit(), int(part) if part.isdigit() else 0, part) for part in re.split(r"(\d+)", name)]
+
+
+def _is_scalar(value: Any) -> bool:
+    return isinstance(value, bool | int | float | str)

@@ -10,18 +10,29 @@ of its own. What the training rows did not show (a new category, a gap in a colu
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar, Literal
 
 import narwhals as nw
 import numpy as np
-import polars as pl
 
 from ..core.errors import DataError
 from .dates import CYCLES, DAY, as_days, day_text
 from .frame import some
 
-__all__ = ["Category", "Column", "Constant", "Date", "Number", "as_numbers", "as_text", "column_from_json", "kind_of"]
+__all__ = [
+    "Category",
+    "Column",
+    "Constant",
+    "Date",
+    "Number",
+    "as_numbers",
+    "as_text",
+    "column_from_json",
+    "describe",
+    "kind_of",
+]
 
 Kind = Literal["number", "boolean", "category", "date", "duration", "empty"]
 KINDS: dict[str, type[Column]] = {}
@@ -202,6 +213,15 @@ def column_from_json(data: dict[str, Any]) -> Column:
     return KINDS[fields.pop("kind")](**fields)
 
 
+def describe(columns: Sequence[Column]) -> str:
+    """What was learned of the columns of a table, one line per column."""
+    width = max(len(column.name) for column in columns)
+    kind = max(len(column.label) for column in columns)
+    lines = [f"  {c.name:<{width}}  {c.label:<{kind}}  {c.summary()}" for c in columns]
+    numbers = sum(len(column.features) for column in columns)
+    return "\n".join([f"{_count(len(columns), 'column')} become {_count(numbers, 'number')}", *lines])
+
+
 def kind_of(series: nw.Series[Any]) -> Kind:
     """What a column holds, by its type; `"empty"` where no value is there to tell."""
     dtype = series.dtype
@@ -245,8 +265,14 @@ def as_text(series: nw.Series[Any]) -> nw.Series[Any]:
     """Categories as text; numbers in their shortest form, so that 1 and 1.0 are one level."""
     if not series.dtype.is_float():
         return series.cast(nw.String)
+    import polars as pl  # not before it is needed: to describe columns takes no library of tables
+
     labels = [None if math.isnan(value) else f"{value:.15g}" for value in as_numbers(series)]
     return nw.from_native(pl.Series(series.name, labels, dtype=pl.String), series_only=True)
+
+
+def _count(things: int, noun: str) -> str:
+    return f"{things} {noun}{'s' * (things != 1)}"
 
 
 def _scaled(values: np.ndarray, centre: float, scale: float) -> np.ndarray:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
-import polars as pl
 
 from ..core.errors import DataError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["as_frame", "check_names", "column_of", "is_number", "some"]
 
@@ -45,6 +47,8 @@ def _kind(data: Any) -> str:
 
 
 def _from_columns(data: Mapping[Any, Any], name: str) -> pl.DataFrame:
+    import polars as pl
+
     columns: dict[str, pl.Series] = {}
     for column, values in data.items():
         if isinstance(values, str) or not isinstance(values, Iterable):
@@ -72,6 +76,8 @@ def column_of(frame: nw.DataFrame[Any], column: str, name: str = "frame") -> nw.
 
 def _typed(series: nw.Series[Any]) -> nw.Series[Any]:
     """A pandas column of Python objects as a column of one type."""
+    import polars as pl
+
     values = [None if gap else value for value, gap in zip(series, series.is_null(), strict=True)]
     try:
         typed = pl.Series(str(series.name), values, strict=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import narwhals as nw
@@ -27,6 +27,7 @@ from .columns import (
     as_numbers,
     as_text,
     column_from_json,
+    describe,
     kind_of,
 )
 from .dates import as_days, cycles_in
@@ -119,10 +120,7 @@ class Table(TransformerMixin, Estimator):
     def describe(self) -> str:
         """What was learned, a line a column."""
         check_is_fitted(self, "columns_")
-        width = max(len(column.name) for column in self.columns_)
-        kind = max(len(column.label) for column in self.columns_)
-        lines = [f"  {c.name:<{width}}  {c.label:<{kind}}  {c.summary()}" for c in self.columns_]
-        return "\n".join([f"{_count(self.columns_, 'column')} become {_count(self.feature_names_, 'number')}", *lines])
+        return describe(self.columns_)
 
     def _check_arguments(self) -> None:
         if self.unseen not in ("error", "ignore"):
@@ -221,7 +219,3 @@ def _check_size(column: Column, block: np.ndarray) -> None:
         raise DataError(
             f"Column {column.name!r} has a value too far from those of training (row {row}, counted from 0); mend it."
         )
-
-
-def _count(things: Sized, noun: str) -> str:
-    return f"{len(things)} {noun}{'s' * (len(things) != 1)}"
