@@ -23,7 +23,7 @@ from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
 from .training.mc_dropout import DropoutPosterior, MCDropout
 from .training.truncation import Truncation
-from .variational.variational import VariationalPosterior
+from .variational.posterior import VariationalPosterior
 
 __all__ = [
     "EM",

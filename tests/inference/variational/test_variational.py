@@ -18,7 +18,7 @@ from likely.core.files import read_file, write_file
 from likely.inference import MAP, Ensemble, Exact, Variational
 from likely.inference.training import mini_batches
 from likely.inference.variational.gaussian_family import FullRank, LowRank, MeanField
-from likely.inference.variational.variational import VariationalPosterior
+from likely.inference.variational.posterior import VariationalPosterior
 from likely.likelihoods import Normal, Poisson
 from likely.networks import MLP, Linear
 from likely.optim import LBFGS, Adam

@@ -12,7 +12,8 @@ from scipy.stats import multivariate_normal
 from likely.core.errors import ConvergenceWarning, DataError
 from likely.inference import EM
 from likely.inference.latent.density import fit_latent
-from likely.models.linear_gaussian.base import ROWS, LinearGaussian, blocks, has_missing, patterns
+from likely.models.linear_gaussian.blocks import ROWS, blocks, has_missing, patterns
+from likely.models.linear_gaussian.density import LinearGaussian
 from likely.models.linear_gaussian.em import LinearGaussianEM
 
 

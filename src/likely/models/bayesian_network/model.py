@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -29,29 +29,19 @@ from .bif import read_bif, write_bif
 from .columns import FORMS, as_table, find_states, form_of_columns, read_columns
 from .dag import Dag
 from .em import NetworkEM, log_power
+from .evidence_questions import REMEDY, EvidenceQuestions, listed
 from .exact import ExactInference
 from .graph_questions import GraphQuestions
 from .labels import Evidence, Labels, Soft, check_states
 from .tables import Tables
 
-__all__ = ["BayesianNetwork", "Explanation"]
+__all__ = ["BayesianNetwork"]
 
 BLOCK = 65536
 """Rows that are asked about at a time, so that memory does not grow with states times rows."""
-LARGEST = 2**22
-"""Entries of a joint table; each takes a pass over the clique tree."""
-REMEDY = " Check it, or fit with smoothing > 0."
 
 
-class Explanation(NamedTuple):
-    """The most probable states of all variables, their log p(states, evidence), and p(states | evidence)."""
-
-    assignment: dict[str, Any]
-    log_prob: float
-    probability: float
-
-
-class BayesianNetwork(GraphQuestions, Learned):
+class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
     """Discrete variables, each with a table of its probabilities given its parents.
 
     `edges` are pairs (parent, child); a name alone stands for a variable that may have no edge. `smoothing` is the
@@ -171,64 +161,7 @@ class BayesianNetwork(GraphQuestions, Learned):
         self.log_likelihood_ = float(trace[-1]) - log_power(vector, prior)
         return self._learn(dag, states, vector, form, hidden)
 
-    # --- questions about one piece of evidence ------------------------------------------------------------------
-    def marginals(self, evidence: Evidence | None = None, soft: Soft | None = None) -> dict[str, dict[Any, float]]:
-        """p(variable | evidence) of every variable: {name: {state: probability}}."""
-        labels = self._labels
-        found, (log_z,) = self._inference.posteriors(labels.evidence(evidence), labels.soft(soft)[0])
-        self._check_possible(log_z, evidence, soft)
-        flat, start = found[0].tolist(), labels.start
-        named = zip(labels.dag.names, labels.states, start[:-1], start[1:], strict=True)
-        return {name: dict(zip(states, flat[begin:end], strict=True)) for name, states, begin, end in named}
-
-    def joint(
-        self, names: str | Sequence[str], evidence: Evidence | None = None, soft: Soft | None = None
-    ) -> dict[tuple[Any, ...], float]:
-        """p(names | evidence) for every combination of their states: {(state, …): probability}.
-
-        >>> tables = {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.3, 0.7]]}
-        >>> model = BayesianNetwork.from_tables([("rain", "wet")], tables)
-        >>> {states: round(p, 3) for states, p in model.joint(["rain", "wet"]).items()}
-        {(0, 0): 0.72, (0, 1): 0.08, (1, 0): 0.06, (1, 1): 0.14}
-        """
-        labels = self._labels
-        chosen = [labels.dag.position(name) for name in ([names] if isinstance(names, str) else names)]
-        if len(set(chosen)) < len(chosen) or not chosen:
-            raise DataError(f"names must be different variables, at least one; found {names!r}.")
-        sizes = [labels.sizes[each] for each in chosen]
-        if math.prod(sizes) > LARGEST:
-            raise DataError(
-                f"The joint table of {len(chosen)} variables has {math.prod(sizes):.3g} entries; ask for fewer."
-            )
-        grid = np.indices(sizes).reshape(len(chosen), -1).T
-        codes = np.repeat(labels.evidence(evidence), len(grid), 0)
-        known = codes[:, chosen]
-        codes[:, chosen] = grid
-        log_p = self._inference.log_prob(codes, labels.soft(soft)[0])
-        log_p[((known >= 0) & (grid != known)).any(1)] = -np.inf
-        self._check_possible(log_p.max(), evidence, soft)
-        share = np.exp(log_p - log_p.max())
-        keys = [tuple(labels.states[v][s] for v, s in zip(chosen, row, strict=True)) for row in grid.tolist()]
-        return dict(zip(keys, (share / share.sum()).tolist(), strict=True))
-
-    def most_probable(self, evidence: Evidence | None = None, soft: Soft | None = None) -> Explanation:
-        """The most probable states of all variables together, given the evidence (by max-product absorption).
-
-        >>> tables = {"rain": [0.8, 0.2], "wet": [[0.9, 0.1], [0.3, 0.7]]}
-        >>> BayesianNetwork.from_tables([("rain", "wet")], tables).most_probable({"wet": 1}).assignment
-        {'rain': 1, 'wet': 1}
-        """
-        codes, (weights, scale) = self._labels.evidence(evidence), self._labels.soft(soft)
-        best, found = self._inference.most_probable(codes, weights)
-        self._check_possible(best, evidence, soft)
-        total = self._inference.log_prob(codes, weights)[0]
-        return Explanation(self._labels.decode(found.tolist()), best + scale, float(np.exp(best - total)))
-
-    def evidence_log_prob(self, evidence: Evidence | None = None, soft: Soft | None = None) -> float:
-        """log p(evidence): −∞ if it is impossible. Soft evidence counts as log Σ p(x) · weight(x)."""
-        weights, scale = self._labels.soft(soft)
-        return float(self._inference.log_prob(self._labels.evidence(evidence), weights)[0] + scale)
-
+    # --- draws --------------------------------------------------------------------------------------------------
     def sample(
         self,
         n: int = 1,
@@ -299,7 +232,7 @@ class BayesianNetwork(GraphQuestions, Learned):
             log_z, drawn = self._inference.sample(codes[row : row + 1], count, random)
             if log_z == -np.inf:
                 known = self._labels.decode(codes[row].tolist())
-                raise DataError(f"Row {row} of X has probability zero: {_listed(known)}.{REMEDY}")
+                raise DataError(f"Row {row} of X has probability zero: {listed(known)}.{REMEDY}")
             filled[:, row] = drawn
         return [as_table(self._columns(own, self.hidden_), form_of_columns(X)) for own in filled]
 
@@ -375,17 +308,12 @@ class BayesianNetwork(GraphQuestions, Learned):
         tables = Tables(dag, sizes)
         tables.join(tables.split(self.probabilities_))
 
-    def _check_possible(self, log_z: float, evidence: Evidence | None, soft: Soft | None) -> None:
-        if log_z == -np.inf:
-            indicated = [f"soft {name}" for name in soft or {}]
-            raise DataError(f"The evidence has probability zero: {_listed(evidence or {}, indicated)}.{REMEDY}")
-
     def _posterior(self, codes: np.ndarray, first: int = 0) -> dict[str, np.ndarray]:
         found, log_z = self._inference.posteriors(codes)
         if (log_z == -np.inf).any():
             row = int((log_z == -np.inf).argmax())
             known = self._labels.decode(codes[row].tolist())
-            raise DataError(f"Row {first + row} of X has probability zero: {_listed(known)}.{REMEDY}")
+            raise DataError(f"Row {first + row} of X has probability zero: {listed(known)}.{REMEDY}")
         return self._labels.split(found)
 
     def _check_arguments(self) -> None:
@@ -395,8 +323,3 @@ class BayesianNetwork(GraphQuestions, Learned):
                 raise SpecError(f"BayesianNetwork({argument}={value!r}): {argument} must be a number from 0.")
         if self.smoothing and self.equivalent_sample_size:
             raise SpecError("BayesianNetwork: give smoothing or equivalent_sample_size, not both.")
-
-
-def _listed(evidence: Evidence, more: Sequence[str] = ()) -> str:
-    shown = [f"{name}={state}" for name, state in evidence.items()] + list(more)
-    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -19,14 +19,12 @@ from torch import Tensor
 from ...core.declared import AMOUNT, COUNT, COVARIANCE, POSITIVE, Array, Arrays
 from ...core.errors import DataError, ModelFileError
 from ...likelihoods.special import LOG_2PI
-from ...probability.gaussian import factor_or_nan
 from .base import Emission, Params
+from .gaussian_density import Covariance, Units, from_free, smooth_log_prob, to_free
 from .gaussian_floor import at_least
-from .gaussian_missing import accumulate_missing, expected_missing, log_prob_missing
+from .gaussian_missing import accumulate_missing, expected_missing, has_missing, log_prob_missing
 
-__all__ = ["Covariance", "GaussianEmission"]
-
-Covariance = Literal["full", "tied", "diag", "spherical"]
+__all__ = ["GaussianEmission"]
 
 SHAPES = {"full": "K D D", "tied": "1 D D", "diag": "K D", "spherical": "K 1"}
 """The axes of the covariances of K components of D columns."""
@@ -101,7 +99,7 @@ class GaussianEmission(Emission):
         size = max(MOST // (shape.numel() * self.dim), 256)
         if len(x) > size:
             return torch.cat([self.log_prob(params, rows) for rows in x.split(size)])
-        missing = _has_missing(x)
+        missing = has_missing(x)
         if self.matrix and missing:
             return log_prob_missing(params, x)
         z = self._whitened(params, x)
@@ -113,47 +111,13 @@ class GaussianEmission(Emission):
 
     # --- as a density -------------------------------------------------------------------------------------------
     def to_free(self, params: Params) -> Params:
-        unit, covariance = self.variance.sqrt(), params["covariance"]
-        mean = (params["mean"] - self.centre) / unit
-        if not self.matrix:
-            variance = covariance / (self.variance if self.covariance == "diag" else self.variance.mean())
-            return {"mean": mean, "covariance": (variance - self.floor).clamp_min(1e-9).log() / 2}
-        eye = torch.eye(self.dim, dtype=torch.float64)
-        inner = covariance / (unit.unsqueeze(-1) * unit) - self.floor * eye
-        values, vectors = torch.linalg.eigh(inner)  # at the floor, nothing is left above it
-        factor = torch.linalg.cholesky((vectors * values.clamp_min(1e-9).unsqueeze(-2)) @ vectors.mT)
-        diagonal = factor.diagonal(dim1=-2, dim2=-1).log()
-        return {"mean": mean, "covariance": factor.tril(-1) + torch.diag_embed(diagonal)}
+        return to_free(params, self._units())
 
     def from_free(self, free: Params) -> Params:
-        given = free["covariance"]
-        centre, variance = self.centre.to(given), self.variance.to(given)
-        unit = variance.sqrt()
-        mean = centre + unit * free["mean"]
-        if not self.matrix:
-            scale = variance if self.covariance == "diag" else variance.mean()
-            return {"mean": mean, "covariance": scale * ((2 * given).exp() + self.floor)}
-        factor = given.tril(-1) + torch.diag_embed(given.diagonal(dim1=-2, dim2=-1).exp())
-        inner = factor @ factor.mT + self.floor * torch.eye(self.dim).to(given)
-        return {"mean": mean, "covariance": unit.unsqueeze(-1) * unit * inner}
+        return from_free(free, self._units())
 
     def smooth_log_prob(self, params: Params, x: Tensor) -> Tensor:
-        mean, covariance = params["mean"], params["covariance"]
-        if not self.matrix:
-            variance = covariance.expand_as(mean)
-            known = ~x.isnan()[:, None, None]
-            # NaN is replaced before the arithmetic, not after it: 0 · NaN would make the gradient NaN.
-            away = x.nan_to_num(nan=0.0).to(mean)[:, None, None] - mean
-            energy = away.square() / variance + variance.log() + LOG_2PI
-            return -0.5 * torch.where(known, energy, 0.0).sum(-1)  # a missing value is marginalised
-        if _has_missing(x):
-            whole = covariance.expand(*mean.shape, self.dim)
-            return torch.stack([_known_log_prob(mean, whole, row) for row in x])
-        factor = factor_or_nan(covariance).expand(*mean.shape, self.dim)
-        away = (x.to(mean)[:, None, None] - mean).movedim(0, -1)  # (S, K, d, n)
-        squares = torch.linalg.solve_triangular(factor, away, upper=False).square().sum(-2)
-        log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-        return -(0.5 * squares + (log_det + 0.5 * self.dim * LOG_2PI).unsqueeze(-1)).movedim(-1, 0)
+        return smooth_log_prob(params, x, matrix=self.matrix)
 
     def finished(self, params: Params) -> Params:
         own = {name: params[name].unsqueeze(0) for name in ("mean", "covariance")}
@@ -196,7 +160,7 @@ class GaussianEmission(Emission):
 
     def accumulate(self, totals: Params, params: Params | None, x: Tensor, weight: Tensor, rows: slice) -> None:
         params = self._background(weight.shape[1], weight.shape[2]) if params is None else params
-        missing = _has_missing(x)
+        missing = has_missing(x)
         if self.matrix and missing:
             accumulate_missing(totals, params, x, weight)
             return
@@ -313,7 +277,7 @@ class GaussianEmission(Emission):
             rows[:, -1] = 1.0
             return torch.bmm(rows.expand(len(affine), -1, -1), affine, out=z)
         torch.sub(x, affine[:, :1], out=z).mul_(affine[:, 1:])
-        return z.nan_to_num_(nan=0.0) if _has_missing(x) else z
+        return z.nan_to_num_(nan=0.0) if has_missing(x) else z
 
     def _prepared(self, params: Params) -> tuple[Tensor, Tensor, Tensor]:
         """What all blocks of an E-step need: a point between the means, the maps from rows to z, and log|W|."""
@@ -339,6 +303,9 @@ class GaussianEmission(Emission):
             self._memory[which] = torch.empty(size, dtype=torch.float64)
         return self._memory[which][:size].view(*shape)
 
+    def _units(self) -> Units:
+        return Units(self.centre, self.variance, self.floor, self.covariance)
+
     def _unwhitened(self, params: Params, shift: Tensor) -> Tensor:
         if not self.matrix:
             return shift * params["covariance"].sqrt()
@@ -354,20 +321,6 @@ class GaussianEmission(Emission):
             "spherical": self.variance.mean().expand(starts, components, 1),
         }
         return self.complete({"mean": mean, "covariance": own[self.covariance]})
-
-
-def _known_log_prob(mean: Tensor, covariance: Tensor, row: Tensor) -> Tensor:
-    """log p of the values that a row has, for each component: (S, K)."""
-    known = (~row.isnan()).nonzero()[:, 0]
-    factor = factor_or_nan(covariance[..., known, :][..., known])
-    away = (row[known].to(mean) - mean[..., known]).unsqueeze(-1)
-    squares = torch.linalg.solve_triangular(factor, away, upper=False).squeeze(-1).square().sum(-1)
-    log_det = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
-    return -0.5 * squares - log_det - 0.5 * len(known) * LOG_2PI
-
-
-def _has_missing(x: Tensor) -> bool:
-    return x.is_floating_point() and bool(x.sum().isnan())
 
 
 def _column_means(x: Tensor, weight: Tensor | None, origin: Tensor, power: int) -> Tensor:

@@ -16,7 +16,12 @@ from torch import Tensor
 from ...likelihoods.special import LOG_2PI
 from .base import Params
 
-__all__ = ["accumulate_missing", "expected_missing", "log_prob_missing", "patterns"]
+__all__ = ["accumulate_missing", "expected_missing", "has_missing", "log_prob_missing", "patterns"]
+
+
+def has_missing(x: Tensor) -> bool:
+    """Whether some value is NaN: one sum, since rows hold no infinity."""
+    return x.is_floating_point() and bool(x.sum().isnan())
 
 
 def patterns(x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:

@@ -9,7 +9,6 @@ what the likelihood calls learned (σ) maximise the evidence.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,8 +22,7 @@ from torch.distributions import Normal as TorchNormal
 
 from ...core.declared import AMOUNT, COUNT, FLAG, NOT_NEGATIVE, NUMBER, Array, Arrays, Values, maybe
 from ...core.draws import count_of
-from ...core.errors import ConvergenceWarning, DataError, LikelyError, ModelFileError, SpecError
-from ...core.progress import progress
+from ...core.errors import DataError, LikelyError, ModelFileError, SpecError
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
 from ...core.threads import factorisation, threads_for
@@ -36,18 +34,9 @@ from ...likelihoods.base import of_classes
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import Labelled
-from .gp.evidence import MAX_ITER, Found, maximise
-from .gp.hyperparameters import (
-    every_number,
-    free,
-    limits,
-    load_numbers,
-    names_of,
-    read,
-    spread_out,
-    write,
-)
-from .gp.inducing import InducingPosterior, InducingRegression
+from .gp.fitting import exact, learn, pose, report_search, solve
+from .gp.hyperparameters import every_number, free, load_numbers, names_of, read, write
+from .gp.inducing import InducingPosterior
 from .gp.laplace import Laplace, LaplacePosterior
 from .gp.predictive import predictive
 from .gp.regression import ExactPosterior, Regression
@@ -152,9 +141,9 @@ class GaussianProcess(Labelled):
         module = self._built(self._kernel(likelihood, targets, weight), x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
         with threads_for(factorisation(len(x) if places is None else len(places))):
-            found = self._learn(problem, places, seed)
-        write(free(module), found.numbers[: read(free(module)).numel()])
-        rest = found.numbers[read(free(module)).numel() :]
+            best = learn(problem, places, self.starts, seed, verbose=bool(self.verbose))
+        write(free(module), best.numbers[: read(free(module)).numel()])
+        rest = best.numbers[read(free(module)).numel() :]
         self.X_train_, self.y_train_, self.weight_train_ = x.numpy(), targets.numpy(), weight.numpy()
         self.kernel_, self.kernel_numbers_ = module.spec(), every_number(module).numpy()
         self.inducing_ = None if places is None else places.numpy()
@@ -162,46 +151,23 @@ class GaussianProcess(Labelled):
         if isinstance(problem, Laplace):
             self.latent_weights_ = problem.solve(rest).weights.numpy()
         self._posterior = posterior = self._solved(problem)
-        self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, found.evaluations
-        self.converged_, self.jitter_ = found.converged and posterior.converged, posterior.jitter
-        self._report(names_of(module) + problem.names(), found)
+        self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, best.evaluations
+        self.converged_, self.jitter_ = best.converged and posterior.converged, posterior.jitter
+        report_search(best, names_of(module) + problem.names(), converged=self.converged_)
+        if self.inducing_ is None:  # of inducing points, jitter only lowers the bound
+            report_jitter(self.jitter_, ROUGHER, stacklevel=3)
         return self
-
-    def _learn(self, problem: Regression | Laplace, places: Tensor | None, seed: int) -> Found:
-        own, bounds = problem.start()
-        kernel = problem.kernel
-        numbers = read(free(kernel))
-        suggested, *scattered = spread_out(kernel, problem.x, problem.unit**2, max(1, self.starts - 1), seed)
-        others = [suggested, *scattered][: self.starts - 1 if len(numbers) else 0]
-        starts = [torch.cat([start, own]) for start in (numbers, *others)]
-        bounds = limits(kernel, problem.reach, suggested) + bounds
-        evidence = problem if places is None else InducingRegression(problem, places)  # type: ignore[arg-type]
-        with progress("GaussianProcess", MAX_ITER, show=bool(self.verbose)) as report:
-            return maximise(evidence, starts, bounds, seed=seed, first=problem, report=report)  # type: ignore[arg-type]
 
     def _problem(
         self, module: KernelModule, likelihood: Likelihood, x: Tensor, y: Tensor, weight: Tensor
     ) -> Regression | Laplace:
-        constant = self.mean == "constant"
-        if _exact(likelihood):
-            return Regression(module, x, y, weight, likelihood.known_scale(), constant)
-        target = self._target(likelihood, y)
-        size, shared = likelihood.size(target), likelihood.shared(target)
-        offset, units = likelihood.baseline(y, weight)
-        latent = size - shared
-        unit = float(units[0])
-        return Laplace(module, likelihood, x, y, weight, constant, offset.double(), latent, unit)
+        return pose(module, likelihood, self._target(likelihood, y), x, y, weight, constant=self.mean == "constant")
 
     def _solved(self, problem: Regression | Laplace) -> ExactPosterior | InducingPosterior | LaplacePosterior:
         """The posterior from what was learned, in the same way after `fit` and after `load`."""
-        numbers = torch.from_numpy(self.numbers_)
-        if isinstance(problem, Laplace):
-            assert self.latent_weights_ is not None
-            return problem.solve(numbers, torch.from_numpy(self.latent_weights_).clone())
-        if self.inducing_ is None:
-            return problem.solve(numbers)
-        with torch.no_grad():
-            return InducingRegression(problem, torch.from_numpy(self.inducing_).clone()).solve(numbers)
+        kept = (self.inducing_, self.latent_weights_)
+        inducing, weights = (None if array is None else torch.from_numpy(array).clone() for array in kept)
+        return solve(problem, torch.from_numpy(self.numbers_), inducing, weights)
 
     def _built(self, kernel: Kernel, x: Tensor, seed: int) -> KernelModule:
         with isolated(seed):
@@ -212,7 +178,7 @@ class GaussianProcess(Labelled):
 
     def _places(self, x: Tensor, likelihood: Likelihood, y: Tensor, seed: int) -> Tensor | None:
         """Inducing points, or None for all rows; a refusal where neither would do."""
-        if _exact(likelihood):
+        if exact(likelihood):
             return places_of(x, self.inducing, seed)
         if isinstance(self.inducing, int | np.integer):
             raise SpecError(
@@ -223,26 +189,6 @@ class GaussianProcess(Labelled):
         refuse_many(len(x), likelihood.size(target) - likelihood.shared(target), "fit a sample of the rows")
         return None
 
-    def _report(self, names: list[str], found: Found) -> None:
-        if found.held:
-            ended = ", ".join(f"{names[index]} {_shown(names[index], found.numbers[index])}" for index in found.held)
-            warnings.warn(
-                f"The evidence still rises beyond the bounds of the search, where it ended at {ended}: start the "
-                "kernel's hyperparameters nearer to what suits the data, hold them (learn=False), or fix what the data "
-                "do not tell (such as Normal(scale=…) where there is no noise).",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        elif not self.converged_:
-            warnings.warn(
-                f"The evidence was still rising after {self.n_evaluations_} evaluations, or Newton's method did not "
-                "settle; standardise X, start the kernel's numbers elsewhere, or take a simpler kernel.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        if self.inducing_ is None:  # of places, jitter only lowers the bound
-            report_jitter(self.jitter_, ROUGHER)
-
     # --- questions ----------------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
         """The mean of p(y | x, data), or the most probable class."""
@@ -250,7 +196,7 @@ class GaussianProcess(Labelled):
         likelihood = self._likelihood()
         if likelihood.labels:
             return self.classes_[self._probabilities(X).argmax(-1)]
-        if not _exact(likelihood):
+        if not exact(likelihood):
             return point(self.predict_dist(X)).double().numpy()
         return torch.cat([self._posterior.location(part)[:, 0] for part in x.split(CHUNK)]).numpy()
 
@@ -259,7 +205,7 @@ class GaussianProcess(Labelled):
         x, likelihood = self._rows(X), self._likelihood()
         parts = [self._posterior.marginal(part) for part in x.split(CHUNK)]
         mean, covariance = (torch.cat(part) for part in zip(*parts, strict=True))
-        if _exact(likelihood):
+        if exact(likelihood):
             scale = (covariance[:, 0, 0] + (self.noise_ or 0.0) ** 2).sqrt()
             return TorchNormal(mean[:, 0], scale, validate_args=False)
         return predictive(likelihood, mean, covariance, torch.from_numpy(self.shared_))
@@ -326,7 +272,7 @@ class GaussianProcess(Labelled):
         """σ of a normal likelihood; None for others."""
         self._check_fitted()
         likelihood = self._likelihood()
-        if not _exact(likelihood):
+        if not exact(likelihood):
             return None
         known = likelihood.known_scale()
         return float(np.exp(self.numbers_[0])) if known is None else known
@@ -426,13 +372,3 @@ class GaussianProcess(Labelled):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
-
-
-def _shown(name: str, number: Tensor) -> str:
-    """As a person knows it: all but means are held as logarithms."""
-    return f"= {float(number if name == 'mean' else number.exp()):.3g}"
-
-
-def _exact(likelihood: Likelihood) -> bool:
-    """Whether the evidence has a closed form: normal noise of one σ."""
-    return likelihood.least_squares and likelihood.event_dim == 0

@@ -21,13 +21,8 @@ from torch import Tensor
 from ...core import distributed
 from ...core.errors import DataError
 from ...inference.latent.latent import Latent, Params
-from .base import (
-    ROWS,
-    Block,
-    LinearGaussian,
-    has_missing,
-    patterns,
-)
+from .blocks import ROWS, Block, has_missing, patterns
+from .density import LinearGaussian
 
 __all__ = ["LinearGaussianEM"]
 

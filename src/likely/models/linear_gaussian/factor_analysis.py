@@ -23,7 +23,8 @@ from ...inference.latent.em import EM
 from ...inference.latent.latent import Params
 from ...inference.problem import Inference
 from ..averaged import INFO
-from .base import LinearGaussian, LinearGaussianModel, signed
+from .base import LinearGaussianModel, signed
+from .density import LinearGaussian
 from .em import LinearGaussianEM
 from .profile import best_noise, loadings_of
 

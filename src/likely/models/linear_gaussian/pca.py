@@ -28,7 +28,9 @@ from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
 from ...inference.latent.latent import LatentFit, Params
 from ..averaged import INFO
-from .base import ROWS, LinearGaussian, LinearGaussianModel, signed
+from .base import LinearGaussianModel, signed
+from .blocks import ROWS
+from .density import LinearGaussian
 from .em import LinearGaussianEM
 
 __all__ = ["PCA"]

@@ -20,7 +20,8 @@ from ...core.spec import require
 from ...inference import EM, Inference
 from ...inference.latent.latent import Params
 from ..averaged import INFO
-from ..emissions.gaussian import Covariance, GaussianEmission
+from ..emissions.gaussian import GaussianEmission
+from ..emissions.gaussian_density import Covariance
 from ..emissions.starts import Init, features
 from .components import Components
 from .finite_mixture import _FiniteMixture, listed, require_number

@@ -5,7 +5,6 @@ p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,18 +15,15 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.distributions import Distribution
-from torch.func import functional_call
 
 from ...core import distributed
-from ...core.declared import COUNTS
 from ...core.draws import count_of
-from ...core.errors import DataError, ModelFileError, SpecError, TrainingError
+from ...core.errors import DataError, SpecError, TrainingError
 from ...core.estimator import Estimator
-from ...core.learned import restore_columns
 from ...core.random import isolated, seed_of
 from ...core.spec import as_spec
 from ...core.threads import threads_for
-from ...core.validation import as_weights, device_of
+from ...core.validation import device_of
 from ...data.rows import Inputs, Ragged, Rows, row_size
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
@@ -36,28 +32,18 @@ from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
 from ...networks import as_network
 from ...priors import Prior
-from .build import Plan, Sample, baseline, plan
-from .inputs import (
-    KINDS,
-    flat_weights,
-    joined,
-    kind_of,
-    parted,
-    read_inputs,
-    rows_of_zeros,
-)
-from .units import check_restored, check_units, input_units
+from .build import Sample, baseline, plan
+from .files import restore, state_of
+from .inputs import kind_of, parted, read_inputs
+from .targets import dataset_of, entries_of, placed, weights_of, without_gaps
+from .units import check_units, input_units
 
-__all__ = ["Supervised", "as_array", "rows_of"]
+__all__ = ["Supervised", "as_array"]
 
 BLOCK = 1 << 23
 """Numbers that a block of rows may have in the widest layer, over all members."""
 LEAST = 64
 """Rows of a block, at least."""
-
-
-MOST_NUMBERS = 10**8
-"""That one row, or η of one row, of a model in a file may have."""
 
 
 class Supervised(Estimator):
@@ -98,7 +84,9 @@ class Supervised(Estimator):
         network.check(x)
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
-        data = self._dataset(likelihood, x, targets, self._weights(sample_weight, x), torch.float64)
+        data = dataset_of(
+            likelihood, x, targets, self._weights(sample_weight, x), torch.float64, everywhere=self.everywhere_
+        )
         self.target_ = self._target(likelihood, targets)
         some = Sample(x[:2], self.everywhere_) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
@@ -124,7 +112,7 @@ class Supervised(Estimator):
         auto = isinstance(self.inference, str) and self.inference == "auto"
         inference = automatic(problem) if auto else as_spec(self.inference, Inference, "inference")
         problem = problem.with_(
-            data=_placed(data, inference.dtype, device, self.plan_.integer),
+            data=placed(data, inference.dtype, device, self.plan_.integer),
             encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
         )
         refuse(inference, problem.objective)
@@ -145,8 +133,8 @@ class Supervised(Estimator):
         x = self._inputs(X)
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        data = self._dataset(likelihood, x, targets, self._weights(w, x), dtype)
-        return _placed(data, dtype, device, self.plan_.integer)
+        data = dataset_of(likelihood, x, targets, self._weights(w, x), dtype, everywhere=self.everywhere_)
+        return placed(data, dtype, device, self.plan_.integer)
 
     def _standardises(self) -> bool:
         if not isinstance(self.standardise, bool | np.bool_):
@@ -155,43 +143,10 @@ class Supervised(Estimator):
 
     def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
         """y of each row, or of each position of `Rows`, as `_targets` reads them."""
-        return self._targets(*self._entries(y, x, reset=reset), reset=reset)
-
-    def _entries(self, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
-        """y with an entry for each row, or for each position of `Rows`, one row after the other; how many it needs."""
-        everywhere = joined(y, x) if isinstance(x, Rows) else None
-        if reset:
-            self.everywhere_ = everywhere is not None
-        elif (everywhere is not None) != self.everywhere_:
-            fitted = "each position" if self.everywhere_ else "each row"
-            raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
-        if everywhere is None:
-            return y, len(x)
-        assert isinstance(x, Rows)
-        return everywhere, len(x.features)
+        return self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
 
     def _weights(self, sample_weight: Any, x: Inputs) -> Tensor | None:
-        if sample_weight is None or not self.everywhere_ or not isinstance(x, Rows):
-            return as_weights(sample_weight, x)
-        return as_weights(flat_weights(sample_weight, x), x.features)
-
-    def _dataset(
-        self, likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype
-    ) -> Dataset:
-        positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
-        y, missing = _filled(likelihood, y)
-        if bool(missing.all()):
-            raise DataError("y has no target at all: every one is missing (NaN, or missing_label).")
-        if weight is not None:
-            weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
-        if bool(missing.any()):
-            weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
-        if weight is not None and not bool(weight.any()):
-            raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
-        if not self.everywhere_ or not isinstance(x, Rows):
-            return Dataset(x, y, weight, dtype, positions)
-        weights = None if weight is None else Ragged(weight, x.offsets)
-        return Dataset(x, Ragged(y, x.offsets), weights, dtype, positions)
+        return weights_of(sample_weight, x, everywhere=self.everywhere_)
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
@@ -210,7 +165,7 @@ class Supervised(Estimator):
         likelihood = self.likelihood_
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        filled, missing = _filled(likelihood, targets)
+        filled, missing = without_gaps(likelihood, targets)
 
         def log_prob(rows: Inputs, entries: slice) -> np.ndarray:
             each = self._predictive(rows).log_prob(filled[entries].to(x.device, self.posterior_.dtype))
@@ -320,87 +275,15 @@ class Supervised(Estimator):
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        posterior, tensors = self.posterior_.state()
-        names = getattr(self, "feature_names_in_", None)
-        learned = {
-            "n_features_in": int(self.n_features_in_),
-            "feature_names_in": None if names is None else [str(name) for name in names],
-            "positions": list(self.positions_),
-            "in_shape": list(self.in_shape_),
-            "kind": self.kind_,
-            "everywhere": self.everywhere_,
-            "target": self.target_.to_json(),
-            "plan": self.plan_.to_json(),
-            "posterior": posterior,
-        }
-        return learned, tensors
+        return state_of(self)
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        restore_columns(self, {f"{name}_": learned[name] for name in ("n_features_in", "feature_names_in")})
-        self.positions_, self.in_shape_ = (_sizes(learned, name) for name in ("positions", "in_shape"))
-        self.kind_, self.everywhere_ = learned.get("kind", "tensor"), learned.get("everywhere", False)
-        if self.kind_ not in KINDS or not isinstance(self.everywhere_, bool):
-            raise ModelFileError(f"The file has rows of an unknown kind: {self.kind_!r}, {self.everywhere_!r}.")
-        self.target_ = Target.from_json(learned["target"])
-        self.plan_ = Plan.from_json(learned["plan"])
-        self.likelihood_ = likelihood = self._likelihood()
-        names = getattr(self, "feature_names_in_", None)
-        width = self.in_shape_[0] if self.kind_ != "sequence" else (*self.in_shape_, 1)[1]
-        if width != self.n_features_in_ or (names is not None and len(names) != self.n_features_in_):
-            raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
-        size = likelihood.size(self.target_)
-        if self.plan_.shared != likelihood.shared(self.target_) or math.prod(self.positions_) * size > MOST_NUMBERS:
-            raise ModelFileError(f"The file does not fit its own specs: {self.target_} has {size} numbers η.")
-        unit, bent = "buffers.unit" in tensors, "buffers.inputs.bend" in tensors
-        module = self.plan_.blank(as_network(self.network), size, unit=unit, bent=bent)
-        posterior = learned["posterior"]
-        self.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
-        check_restored(self.posterior_.buffers)
-        self._check_answer(size)
-
-    @torch.no_grad()
-    def _check_answer(self, size: int) -> None:
-        """Raise a `ModelFileError` unless the network answers with η of the shape of the targets."""
-        x = rows_of_zeros(self.kind_, self.in_shape_)
-        x = x.to(torch.long if self.plan_.integer else self.posterior_.dtype)
-        eta = functional_call(self.posterior_.module, self.posterior_.member(0), (x,))
-        entries = len(x.features) if self.everywhere_ and isinstance(x, Rows) else len(x)
-        if tuple(eta.shape) != (entries, *self.positions_, size):
-            found = tuple(eta.shape[1:])
-            raise ModelFileError(
-                f"The file does not fit its own specs: its network gives {found}, not {(*self.positions_, size)}."
-            )
-
-
-def _sizes(learned: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    """A shape from a file."""
-    sizes = learned[name]
-    if not COUNTS.holds(sizes) or 0 in sizes or math.prod(sizes) > MOST_NUMBERS:
-        raise ModelFileError(f"The file has {name}={sizes!r}; it must be sizes above 0 that memory can hold.")
-    return tuple(sizes)
+        restore(self, learned, tensors)
 
 
 def as_array(values: Tensor) -> np.ndarray:
     """A tensor of any device as a numpy array."""
     return values.cpu().numpy()
-
-
-def rows_of(shape: tuple[int, ...]) -> str:
-    """How an array with one entry of this shape a row is written.
-
-    >>> rows_of(()), rows_of((3, 4))
-    ('(n,)', '(n, 3, 4)')
-    """
-    return f"(n, {', '.join(map(str, shape))})" if shape else "(n,)"
-
-
-def _filled(likelihood: Likelihood, y: Tensor) -> tuple[Tensor, Tensor]:
-    """y with values inside the support where it is missing, and where that is (without the axes of one target)."""
-    missing = likelihood.missing(y)
-    if not bool(missing.any()):
-        return y, missing
-    gap = missing.reshape(*missing.shape, *(1 for _ in range(likelihood.event_dim)))
-    return torch.where(gap, likelihood.placeholder(y), y), missing
 
 
 @contextmanager
@@ -421,12 +304,3 @@ def _check_parameters(posterior: Posterior) -> None:
             raise TrainingError(
                 f"The fit ended with parameters that are not finite ({name}); standardise X and y first."
             )
-
-
-def _placed(data: Dataset, dtype: torch.dtype, device: torch.device, integer: bool) -> Dataset:
-    """On the device of the fit; y and weights, which are small, in its dtype."""
-    y, weight = (None if part is None else part.to(device, dtype) for part in (data.y, data.weight))
-    x = data.x.to(device)
-    if isinstance(x, Rows) and not integer:
-        x = x.to(dtype)  # once, since graphs keep what is made of them
-    return Dataset(x, y, weight, dtype, data.positions, integer=integer)

@@ -28,7 +28,8 @@ from ..labels import (
     shown,
     state_of_classes,
 )
-from .base import Supervised, as_array, rows_of
+from .base import Supervised, as_array
+from .targets import entries_of, rows_of
 
 __all__ = ["Classifier"]
 
@@ -114,7 +115,7 @@ class Classifier(ClassifierMixin, Supervised):
         """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
         x = self._rows(X)
         predicted = self._most_probable(x)
-        labels, missing = self._labels(*self._entries(y, x, reset=False), reset=False)
+        labels, missing = self._labels(*entries_of(self, y, x, reset=False), reset=False)
         weight = self._weights(sample_weight, x)
         counts = np.ones(len(labels)) if weight is None else weight.numpy()
         share = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing

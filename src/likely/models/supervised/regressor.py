@@ -19,7 +19,8 @@ from ...priors import Flat
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import as_entries
-from .base import Supervised, as_array, rows_of
+from .base import Supervised, as_array
+from .targets import rows_of
 
 __all__ = ["Regressor"]
 

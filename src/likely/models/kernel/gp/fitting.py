@@ -1,0 +1,108 @@
+"""Fitting a Gaussian process: the problem that targets pose, the search for its hyperparameters, and what it ends with.
+
+    log p(y | X, θ) → max over θ, then f | y, θ
+
+in closed form for normal noise of one σ, by Laplace's approximation for all other likelihoods.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import torch
+from torch import Tensor
+
+from ....core.errors import ConvergenceWarning
+from ....core.progress import progress
+from ....kernels import KernelModule
+from ....likelihoods import Likelihood, Target
+from .evidence import MAX_ITER, Found, maximise
+from .hyperparameters import free, limits, read, spread_out
+from .inducing import InducingPosterior, InducingRegression
+from .laplace import Laplace, LaplacePosterior
+from .regression import ExactPosterior, Regression
+
+__all__ = ["exact", "learn", "pose", "report_search", "solve"]
+
+
+def exact(likelihood: Likelihood) -> bool:
+    """Whether the evidence has a closed form: normal noise of one σ.
+
+    >>> from likely.likelihoods import Normal, Poisson
+    >>> exact(Normal()), exact(Poisson())
+    (True, False)
+    """
+    return likelihood.least_squares and likelihood.event_dim == 0
+
+
+def pose(
+    module: KernelModule,
+    likelihood: Likelihood,
+    target: Target,
+    x: Tensor,
+    y: Tensor,
+    weight: Tensor,
+    *,
+    constant: bool,
+) -> Regression | Laplace:
+    """The evidence of targets y at rows x as a function of the hyperparameters; with a `constant` mean or none."""
+    if exact(likelihood):
+        return Regression(module, x, y, weight, likelihood.known_scale(), constant)
+    offset, units = likelihood.baseline(y, weight)
+    latent = likelihood.size(target) - likelihood.shared(target)
+    return Laplace(module, likelihood, x, y, weight, constant, offset.double(), latent, float(units[0]))
+
+
+def learn(problem: Regression | Laplace, inducing: Tensor | None, starts: int, seed: int, *, verbose: bool) -> Found:
+    """The hyperparameters with the most evidence, searched for from so many starts."""
+    own, bounds = problem.start()
+    kernel = problem.kernel
+    given = read(free(kernel))
+    suggested, *scattered = spread_out(kernel, problem.x, problem.unit**2, max(1, starts - 1), seed)
+    others = [suggested, *scattered][: starts - 1 if len(given) else 0]
+    points = [torch.cat([start, own]) for start in (given, *others)]
+    bounds = limits(kernel, problem.reach, suggested) + bounds
+    evidence: Regression | Laplace | InducingRegression = problem
+    if inducing is not None:
+        assert isinstance(problem, Regression)  # `places_of` is asked for normal noise alone
+        evidence = InducingRegression(problem, inducing)
+    with progress("GaussianProcess", MAX_ITER, show=verbose) as report:
+        return maximise(evidence, points, bounds, seed=seed, first=problem, report=report)
+
+
+def solve(
+    problem: Regression | Laplace, numbers: Tensor, inducing: Tensor | None, latent_weights: Tensor | None
+) -> ExactPosterior | InducingPosterior | LaplacePosterior:
+    """The posterior of f at hyperparameters that were learned; Laplace's approximation begins at its mode's weights."""
+    if isinstance(problem, Laplace):
+        assert latent_weights is not None
+        return problem.solve(numbers, latent_weights)
+    if inducing is None:
+        return problem.solve(numbers)
+    with torch.no_grad():
+        return InducingRegression(problem, inducing).solve(numbers)
+
+
+def report_search(best: Found, names: list[str], *, converged: bool) -> None:
+    """Warn, in the name of `fit`, of a search that its bounds held back or that did not come to its end."""
+    if best.held:
+        ended = ", ".join(f"{names[index]} {_shown(names[index], best.numbers[index])}" for index in best.held)
+        warnings.warn(
+            f"The evidence still rises beyond the bounds of the search, where it ended at {ended}: start the "
+            "kernel's hyperparameters nearer to what suits the data, hold them (learn=False), or fix what the data "
+            "do not tell (such as Normal(scale=…) where there is no noise).",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    elif not converged:
+        warnings.warn(
+            f"The evidence was still rising after {best.evaluations} evaluations, or Newton's method did not "
+            "settle; standardise X, start the kernel's numbers elsewhere, or take a simpler kernel.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+
+
+def _shown(name: str, number: Tensor) -> str:
+    """As a person knows it: all but means are held as logarithms."""
+    return f"= {float(number if name == 'mean' else number.exp()):.3g}"

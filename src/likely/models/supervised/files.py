@@ -1,0 +1,92 @@
+"""A supervised model in a file: plain values and tensors, and the checks that they fit each other when they return."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.func import functional_call
+
+from ...core.declared import COUNTS
+from ...core.errors import ModelFileError
+from ...core.learned import restore_columns
+from ...data.rows import Rows
+from ...inference import Posterior
+from ...likelihoods import Target
+from ...networks import as_network
+from .build import Plan
+from .inputs import KINDS, rows_of_zeros
+from .units import check_restored
+
+__all__ = ["restore", "state_of"]
+
+MOST_NUMBERS = 10**8
+"""That one row, or η of one row, of a model in a file may have."""
+
+
+def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What a fitted model learned: plain data, and the tensors of its posterior."""
+    posterior, tensors = model.posterior_.state()
+    names = getattr(model, "feature_names_in_", None)
+    learned = {
+        "n_features_in": int(model.n_features_in_),
+        "feature_names_in": None if names is None else [str(name) for name in names],
+        "positions": list(model.positions_),
+        "in_shape": list(model.in_shape_),
+        "kind": model.kind_,
+        "everywhere": model.everywhere_,
+        "target": model.target_.to_json(),
+        "plan": model.plan_.to_json(),
+        "posterior": posterior,
+    }
+    return learned, tensors
+
+
+def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """The inverse of `state_of`; a `ModelFileError` for parts that do not fit each other."""
+    restore_columns(model, {f"{name}_": learned[name] for name in ("n_features_in", "feature_names_in")})
+    model.positions_, model.in_shape_ = (_sizes(learned, name) for name in ("positions", "in_shape"))
+    model.kind_, model.everywhere_ = learned.get("kind", "tensor"), learned.get("everywhere", False)
+    if model.kind_ not in KINDS or not isinstance(model.everywhere_, bool):
+        raise ModelFileError(f"The file has rows of an unknown kind: {model.kind_!r}, {model.everywhere_!r}.")
+    model.target_ = Target.from_json(learned["target"])
+    model.plan_ = Plan.from_json(learned["plan"])
+    model.likelihood_ = likelihood = model._likelihood()
+    names = getattr(model, "feature_names_in_", None)
+    width = model.in_shape_[0] if model.kind_ != "sequence" else (*model.in_shape_, 1)[1]
+    if width != model.n_features_in_ or (names is not None and len(names) != model.n_features_in_):
+        raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
+    size = likelihood.size(model.target_)
+    if model.plan_.shared != likelihood.shared(model.target_) or math.prod(model.positions_) * size > MOST_NUMBERS:
+        raise ModelFileError(f"The file does not fit its own specs: {model.target_} has {size} numbers η.")
+    unit, bent = "buffers.unit" in tensors, "buffers.inputs.bend" in tensors
+    module = model.plan_.blank(as_network(model.network), size, unit=unit, bent=bent)
+    posterior = learned["posterior"]
+    model.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
+    check_restored(model.posterior_.buffers)
+    _check_answer(model, size)
+
+
+@torch.no_grad()
+def _check_answer(model: Any, size: int) -> None:
+    """Raise a `ModelFileError` unless the network answers with η of the shape of the targets."""
+    x = rows_of_zeros(model.kind_, model.in_shape_)
+    x = x.to(torch.long if model.plan_.integer else model.posterior_.dtype)
+    eta = functional_call(model.posterior_.module, model.posterior_.member(0), (x,))
+    entries = len(x.features) if model.everywhere_ and isinstance(x, Rows) else len(x)
+    if tuple(eta.shape) != (entries, *model.positions_, size):
+        answer = tuple(eta.shape[1:])
+        raise ModelFileError(
+            f"The file does not fit its own specs: its network gives {answer}, not {(*model.positions_, size)}."
+        )
+
+
+def _sizes(learned: Mapping[str, Any], name: str) -> tuple[int, ...]:
+    """A shape from a file."""
+    sizes = learned[name]
+    if not COUNTS.holds(sizes) or 0 in sizes or math.prod(sizes) > MOST_NUMBERS:
+        raise ModelFileError(f"The file has {name}={sizes!r}; it must be sizes above 0 that memory can hold.")
+    return tuple(sizes)

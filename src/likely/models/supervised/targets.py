@@ -1,0 +1,90 @@
+"""The targets of a supervised model at the door: one of each row or of each position, weights, and what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import DataError
+from ...core.validation import as_weights
+from ...data.rows import Inputs, Ragged, Rows
+from ...inference.dataset import Dataset
+from ...likelihoods import Likelihood
+from .inputs import flat_weights, joined
+
+__all__ = ["dataset_of", "entries_of", "placed", "rows_of", "weights_of", "without_gaps"]
+
+
+def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
+    """y with an entry for each row, or for each position of `Rows`, one row after the other; how many it needs."""
+    everywhere = joined(y, x) if isinstance(x, Rows) else None
+    if reset:
+        model.everywhere_ = everywhere is not None
+    elif (everywhere is not None) != model.everywhere_:
+        fitted = "each position" if model.everywhere_ else "each row"
+        raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
+    if everywhere is None:
+        return y, len(x)
+    assert isinstance(x, Rows)
+    return everywhere, len(x.features)
+
+
+def weights_of(sample_weight: Any, x: Inputs, *, everywhere: bool) -> Tensor | None:
+    """The weight of each row, or of each position if there is a target `everywhere`."""
+    if sample_weight is None or not everywhere or not isinstance(x, Rows):
+        return as_weights(sample_weight, x)
+    return as_weights(flat_weights(sample_weight, x), x.features)
+
+
+def dataset_of(
+    likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype, *, everywhere: bool
+) -> Dataset:
+    """Rows, targets and weights; a missing target has weight 0, and at least one has to count."""
+    positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
+    y, missing = without_gaps(likelihood, y)
+    if bool(missing.all()):
+        raise DataError("y has no target at all: every one is missing (NaN, or missing_label).")
+    if weight is not None:
+        weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
+    if bool(missing.any()):
+        weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
+    if weight is not None and not bool(weight.any()):
+        raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
+    if not everywhere or not isinstance(x, Rows):
+        return Dataset(x, y, weight, dtype, positions)
+    weights = None if weight is None else Ragged(weight, x.offsets)
+    return Dataset(x, Ragged(y, x.offsets), weights, dtype, positions)
+
+
+def without_gaps(likelihood: Likelihood, y: Tensor) -> tuple[Tensor, Tensor]:
+    """y with values inside the support where it is missing, and where that is (without the axes of one target).
+
+    >>> from likely.likelihoods import Poisson
+    >>> without_gaps(Poisson(), torch.tensor([3.0, torch.nan]))
+    (tensor([3., 1.]), tensor([False,  True]))
+    """
+    missing = likelihood.missing(y)
+    if not bool(missing.any()):
+        return y, missing
+    gap = missing.reshape(*missing.shape, *(1 for _ in range(likelihood.event_dim)))
+    return torch.where(gap, likelihood.placeholder(y), y), missing
+
+
+def placed(data: Dataset, dtype: torch.dtype, device: torch.device, integer: bool) -> Dataset:
+    """On the device of the fit; y and weights, which are small, in its dtype."""
+    y, weight = (None if part is None else part.to(device, dtype) for part in (data.y, data.weight))
+    x = data.x.to(device)
+    if isinstance(x, Rows) and not integer:
+        x = x.to(dtype)  # once, since graphs keep what is made of them
+    return Dataset(x, y, weight, dtype, data.positions, integer=integer)
+
+
+def rows_of(shape: tuple[int, ...]) -> str:
+    """How an array with one entry of this shape per row is written.
+
+    >>> rows_of(()), rows_of((3, 4))
+    ('(n,)', '(n, 3, 4)')
+    """
+    return f"(n, {', '.join(map(str, shape))})" if shape else "(n,)"
