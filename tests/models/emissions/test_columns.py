@@ -7,7 +7,7 @@ import json
 import pytest
 import torch
 
-from likely.core.errors import DataError, SpecError
+from likely.core.errors import DataError, ModelFileError, SpecError
 from likely.core.spec import registered
 from likely.likelihoods import (
     Bernoulli,
@@ -255,7 +255,7 @@ def test_json_round_trip():
     assert again.smoothing == emission.smoothing
     data = emission.to_json()
     data["parts"][0]["likelihood"] = Flat().to_json()
-    with pytest.raises(SpecError, match=r"Flat\(\) is no likelihood"):
+    with pytest.raises(ModelFileError, match=r"The file has Flat\(\) where a likelihood is needed\."):
         Columns.from_json(data)
 
 
