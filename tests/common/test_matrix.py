@@ -115,9 +115,7 @@ AXIS_NAMES = ("likelihood", "network", "prior", "inference")
 
 
 @pytest.mark.parametrize(AXIS_NAMES, cells(COVERING[::3]))
-def test_every_third_cell_of_the_array_fits_and_fits_again_to_the_same_bits(
-    likelihood, network, prior, inference, tmp_path
-):
+def test_every_third_cell_of_the_array_fits_twice_to_the_same_bits(likelihood, network, prior, inference, tmp_path):
     check_cell(likelihood, network, prior, inference, tmp_path / "model.likely", twice=True)
 
 

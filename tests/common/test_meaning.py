@@ -309,7 +309,7 @@ def test_posterior_is_a_distribution_with_the_mean_of_transform(example):
 
 
 @pytest.mark.parametrize("example", CASES)
-def test_predict_dist_is_categorical_for_labels_and_has_the_mean_of_predict(example):
+def test_predict_dist_is_categorical_for_labels_with_predicts_mean(example):
     model = fitted(example)
     if not hasattr(model, "predict_dist") or not (is_classifier(model) or is_regressor(model)):
         return

@@ -202,7 +202,7 @@ def test_none_is_a_missing_value_too():
 
 @pytest.mark.parametrize("value", [np.inf, -np.inf])
 @pytest.mark.parametrize("reset", [True, False])
-def test_infinity_never_passes_and_its_place_is_named_past_the_missing_values(value, reset):
+def test_infinity_is_refused_with_its_place_past_missing_values(value, reset):
     rows = np.full((70_000, 2), 1.0)
     rows[5, 0] = np.nan
     rows[69_999, 1] = value

@@ -45,7 +45,7 @@ def test_a_missing_column_is_told_with_the_nearest_name():
         column_of(as_frame({"price": [1], "size": [2]}), "Prize", "table")
 
 
-def test_objects_of_one_type_become_a_typed_column_and_mixed_ones_are_refused():
+def test_objects_of_one_type_are_typed_and_mixed_ones_are_refused():
     frame = as_frame(pd.DataFrame({"a": pd.Series([True, None, False], dtype=object), "b": pd.Series([1, "x", 2.0])}))
     assert column_of(frame, "a").to_list() == [True, None, False]
     with pytest.raises(DataError, match="Column 'b' mixes values of different types"):

@@ -41,7 +41,7 @@ def test_padding_comes_off_as_it_went_on(lengths):
     assert rows.owner.tolist() == [i for i, length in enumerate(lengths) for _ in range(length)]
 
 
-def test_batches_of_similar_length_hold_every_row_once_and_hardly_any_padding():
+def test_batches_of_similar_length_hold_rows_once_and_little_padding():
     lengths = np.random.default_rng(0).integers(1, 100, 1000)
     rows = Ragged.of([np.zeros((length, 1)) for length in lengths])
     generator = torch.Generator().manual_seed(0)

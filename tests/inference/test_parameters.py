@@ -23,7 +23,7 @@ def test_named_undoes_flat_for_any_leading_axes():
         assert torch.equal(flat.flat(named), theta)
 
 
-def test_the_order_is_that_of_the_module_and_frozen_parameters_are_left_out():
+def test_the_order_is_the_modules_and_frozen_parameters_are_left_out():
     module = network()
     flat = FlatParameters.trainable(module)
     own = dict(module.named_parameters())

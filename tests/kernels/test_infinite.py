@@ -17,7 +17,7 @@ OTHER = torch.randn(4, 3, dtype=torch.float64, generator=torch.Generator().manua
 
 
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_a_linear_network_has_a_linear_kernel_and_as_many_tangents_as_layers(depth):
+def test_a_linear_network_has_a_linear_kernel_and_tangent(depth):
     """With w = 0.7 and no bias K = w^(L+1) x·x′/d, and each of the L + 1 layers adds the same to Θ."""
     recursion = Recursion(depth, "identity", 0.7, 0.0)
     expected = 0.7 ** (depth + 1) * X @ OTHER.T / 3

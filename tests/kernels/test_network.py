@@ -126,7 +126,7 @@ class Scaled(nn.Module):
 
 
 @pytest.mark.parametrize("name", ["relu", "erf"])
-def test_the_tangent_kernel_of_wide_networks_tends_to_its_limit_as_one_over_width(name):
+def test_the_tangent_kernel_tends_to_its_limit_as_one_over_width(name):
     """Its mean square distance from the limit falls as 1/width: by 16 from 64 to 1024 (here at least by 8)."""
     x = rows(5, 3)
     limit = NTK(MLP((1, 1), activation=name), weight_variance=1.6, bias_variance=0.3).matrix(x)
@@ -138,7 +138,7 @@ def test_the_tangent_kernel_of_wide_networks_tends_to_its_limit_as_one_over_widt
     assert errors[1] ** 0.5 < 0.1 * float(limit.abs().mean())
 
 
-def test_random_wide_networks_are_gaussian_with_the_covariance_of_the_limit():
+def test_wide_networks_are_gaussian_with_the_limits_covariance():
     x = rows(4, 3)
     limit = NNGP(MLP((1, 1), activation="erf"), weight_variance=1.6, bias_variance=0.3).matrix(x)
     draws = torch.stack([Scaled(3, 300, 2, "erf", 1.6, 0.3, seed)(x)[:, 0].detach() for seed in range(1500)])

@@ -64,7 +64,7 @@ def test_information_is_the_expected_outer_product_of_scores(spec):
     assert ((outer.mean(0) - information.mean(0)).abs() <= 5 * error + 1e-12).all()
 
 
-def test_the_information_of_laplace_is_a_parabola_that_touches_it_from_below():
+def test_the_information_of_laplace_is_a_parabola_below_it():
     """log p(y | μ) ≥ log p(y | μ₀) + score·(μ − μ₀) − ½ information·(μ − μ₀)²: such steps never lead uphill."""
     spec, y = Laplace(scale=0.7), torch.randn(500, dtype=torch.float64)
     here, there = torch.randn(500, 1, dtype=torch.float64), torch.randn(500, 1, dtype=torch.float64)

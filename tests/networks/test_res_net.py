@@ -95,7 +95,7 @@ def test_signals_and_gradients_of_deep_ones_keep_their_size(preactivation, norm)
     assert 1e-3 < gradient.norm() < 1e3
 
 
-def test_the_mean_over_positions_does_not_see_circular_shifts_by_whole_blocks():
+def test_the_mean_over_positions_does_not_see_shifts_by_whole_blocks():
     net = ResNet((4, 6), padding="circular").build((1, 8, 8), 2).double().eval()
     x = torch.randn(3, 1, 8, 8, dtype=torch.float64)
     torch.testing.assert_close(net(x.roll((2, -4), (2, 3))), net(x), atol=1e-6, rtol=0)

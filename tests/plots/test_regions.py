@@ -22,7 +22,7 @@ def title(ax):
     return ax.get_title(loc="left").replace("\n", " ")
 
 
-def test_every_polygon_is_drawn_and_the_level_line_is_where_the_network_is_at_the_level():
+def test_every_polygon_is_drawn_and_the_level_line_is_at_the_level():
     net = network((6, 5), 2)
     found = regions_in_plane(net, ((-3, 3), (-2, 2)))
     level = float(np.median(found.offsets))

@@ -87,7 +87,7 @@ def unbend(y):
     return torch.stack([moved[0] - 0.5 * second, second])
 
 
-def test_the_density_of_a_bent_plane_integrates_to_one_and_is_that_of_its_draws():
+def test_the_density_of_a_bent_plane_is_that_of_its_draws():
     base = MultivariateNormal(torch.zeros(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64))
     bent = change_of_variables(base, bend, unbend)
     grid = torch.linspace(-15, 15, 301, dtype=torch.float64)
@@ -153,7 +153,7 @@ def test_log_det_is_that_of_the_jacobian(transform):
     torch.testing.assert_close(log_det(transform, x[0]), expected[0], rtol=1e-9, atol=1e-9)
 
 
-def test_the_correlations_of_three_variables_have_the_determinant_of_their_free_entries():
+def test_correlations_of_three_have_the_determinant_of_free_entries():
     """Three numbers make a factor of three unit rows; its entries below the diagonal are free."""
     transform = CorrCholeskyTransform()
     x = torch.randn(10, 3, dtype=torch.float64)
@@ -178,7 +178,7 @@ def test_stick_breaking_carries_a_density_to_the_simplex():
     assert total == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_transform_of_a_uniform_by_a_quantile_function_has_that_distribution():
+def test_a_uniform_through_a_quantile_function_has_its_distribution():
     logistic = change_of_variables(Uniform(0.0, 1.0), SigmoidTransform().inv)
     draws = logistic.sample((5000,)).numpy()
     assert kstest(draws, "logistic").pvalue > 1e-4

@@ -48,7 +48,7 @@ def test_variables_may_be_vectors():
     assert torch.equal(draws["x"][:, 0] > 2.5, draws["z"] == 1)
 
 
-def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
+def test_the_same_seed_gives_the_same_bits_and_no_global_change():
     before = torch.get_rng_state()
     first, second = (ancestral(sprinkler(), 50, random_state=2) for _ in range(2))
     assert all(torch.equal(first[name], second[name]) for name in first)

@@ -150,7 +150,7 @@ def test_ranks_are_uniform(method, model):
 
 # --- one program, the same bits -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", [*METHODS, Langevin(adjusted=False)])
-def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone(method):
+def test_the_same_seed_gives_the_same_bits_and_no_global_change(method):
     log_prob, mean, _ = correlated(3)
     before = torch.get_rng_state()
     first, second, other = (sample(log_prob, mean, method, 20, 60, chains=1, random_state=seed) for seed in (1, 1, 2))

@@ -58,7 +58,7 @@ def test_vectors_have_vector_means():
     assert bool((gap < 5 * drawn.standard_error()).all())
 
 
-def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
+def test_the_same_seed_gives_the_same_bits_and_no_global_change():
     before = torch.get_rng_state()
     first, second = (importance(Beta(2.0, 2.0), Uniform(0.0, 1.0), 50, random_state=2) for _ in range(2))
     assert torch.equal(first.weights, second.weights)

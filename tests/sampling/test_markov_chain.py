@@ -66,7 +66,7 @@ def test_each_recurrent_class_has_its_stationary_distribution(matrix):
 
 
 @given(matrices())
-def test_hitting_times_solve_their_equation_and_are_those_of_paths_that_end(matrix):
+def test_hitting_times_solve_their_equation_and_are_those_of_paths(matrix):
     """h = 0 on the target; else h = 1 + P h. Infinite exactly where some path gets lost."""
     chain, target = MarkovChain(matrix), 0
     times = chain.hitting_times(target)

@@ -90,7 +90,7 @@ def test_a_bound_that_was_found_and_then_broken_is_raised_and_said():
     assert kept.acceptance == pytest.approx(math.exp(-2), rel=0.01)
 
 
-def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone():
+def test_the_same_seed_gives_the_same_bits_and_no_global_change():
     before = torch.get_rng_state()
     first, second = (rejection(Beta(2.0, 2.0), Uniform(0.0, 1.0), 50, random_state=2) for _ in range(2))
     assert torch.equal(first.draws, second.draws)

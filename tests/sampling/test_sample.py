@@ -14,7 +14,7 @@ PLANE = MultivariateNormal(torch.zeros(2, dtype=torch.float64), torch.eye(2, dty
 
 
 @pytest.mark.parametrize("method", [MetropolisHastings(), Gibbs()])
-def test_the_same_seed_gives_the_same_bits_and_leaves_the_global_state_alone(method):
+def test_the_same_seed_gives_the_same_bits_and_no_global_change(method):
     before = torch.get_rng_state()
     first, second, other = (sample(PLANE, PLANE, method, 50, 50, chains=1, random_state=seed) for seed in (1, 1, 2))
     assert torch.equal(first.draws, second.draws)

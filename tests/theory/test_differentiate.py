@@ -130,7 +130,7 @@ def test_axes_of_outputs_come_before_those_of_inputs(mode):
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(1, 9), (9, 1), (4, 6), (12, 3)])
-def test_forward_mode_takes_a_pass_for_each_input_and_reverse_mode_for_each_output(inputs, outputs):
+def test_forward_mode_takes_a_pass_per_input_and_reverse_per_output(inputs, outputs):
     assert passes(inputs, outputs, "forward") == (inputs, 0)
     assert passes(inputs, outputs, "reverse") == (0, outputs)
     assert sum(passes(inputs, outputs, "auto")) == min(inputs, outputs)

@@ -71,7 +71,7 @@ def test_the_function_is_linear_inside_every_region_of_a_line(choice):
 
 
 @pytest.mark.parametrize("choice", VARIANTS)
-def test_the_function_is_linear_inside_every_polygon_and_polygons_tile_the_window(choice):
+def test_the_function_is_linear_inside_polygons_that_tile_the_window(choice):
     net = network((7, 6), outputs=2, **choice)
     found = regions_in_plane(net, ((-2.0, 3.0), (-1.0, 2.0)))
     generator = np.random.default_rng(0)
@@ -94,7 +94,7 @@ def test_the_kinks_of_a_shallow_network_are_where_its_units_are_zero():
 
 
 @given(st.integers(1, 12), st.integers(1, 3), st.integers(0, 10**6))
-def test_a_shallow_network_of_d_units_has_at_most_d_plus_1_regions_on_a_line(units, inputs, seed):
+def test_a_shallow_network_of_d_units_has_at_most_d_plus_1_regions(units, inputs, seed):
     net = network((units,), inputs, seed=seed)
     generator = np.random.default_rng(seed)
     found = regions_on_line(net, 10 * generator.normal(size=inputs), 10 * generator.normal(size=inputs))
@@ -175,7 +175,7 @@ def test_montufars_bounds_are_the_formulas():
             assert 1 <= least <= most
 
 
-def test_deep_networks_have_more_regions_than_shallow_ones_with_as_many_units():
+def test_deep_networks_have_more_regions_than_shallow_ones():
     assert montufar((8,) * 4, 1).least > 100 * montufar((32,), 1).most
     assert len(regions_on_line(sawtooth(4, 4), -1.0, 1.0)) > len(regions_on_line(network((16,), 1), -9.0, 9.0))
 

@@ -31,7 +31,7 @@ def line():
     return model.fit(X, y), np.linalg.inv(wide(X).T @ wide(X) / SIGMA**2 + 4 * np.eye(3))
 
 
-def test_moments_of_eta_and_the_predictive_are_those_of_the_conjugate_posterior(line):
+def test_moments_of_eta_are_those_of_the_conjugate_posterior(line):
     model, covariance = line
     variance = np.einsum("ni,ij,nj->n", wide(NEW), covariance, wide(NEW))
     mean, spread = model.posterior_.eta_moments(torch.from_numpy(NEW))

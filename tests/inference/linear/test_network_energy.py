@@ -55,7 +55,7 @@ def test_value_and_gradient_are_those_of_the_definition(model, data, problem_of)
     assert torch.linalg.eigvalsh(hessian)[0] > -1e-8
 
 
-def test_gauss_newton_is_the_hessian_of_a_function_linear_in_its_parameters(data, problem_of):
+def test_gauss_newton_is_the_hessian_of_a_linear_function(data, problem_of):
     def network(in_shape, out_features):
         return torch.nn.Sequential(torch.nn.Linear(in_shape[-1], out_features))
 

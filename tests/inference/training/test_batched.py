@@ -48,7 +48,7 @@ def test_members_together_are_members_alone(name):
     torch.testing.assert_close(together, alone.detach())
 
 
-def test_rows_that_all_members_share_are_standardised_once_to_the_same_numbers():
+def test_rows_that_members_share_are_standardised_once():
     module = predictor(inputs=units())
     parameters, buffers = torch.func.stack_module_state([module] * MEMBERS)
     shared = {name: value[:1].expand_as(value) for name, value in buffers.items()}

@@ -62,7 +62,7 @@ def taught(problem_of, model, X, y, **options):
 
 # --- the loss -------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0, 20.0])
-def test_the_slope_is_the_temperature_times_the_gap_of_softened_probabilities(temperature, rng, problem_of):
+def test_the_gradient_is_temperature_times_the_gap_of_soft_labels(temperature, rng, problem_of):
     """∂(T²·CE)/∂z = T·(softmax(z/T) − softmax(v/T))."""
     v, z = torch.tensor(rng.normal(size=(6, 3)) * 3), torch.tensor(rng.normal(size=(6, 3)), requires_grad=True)
     X, y = np.zeros((6, 1)), np.array([0, 1, 2, 0, 1, 2])

@@ -179,7 +179,7 @@ def wave():
     return X, np.sin(2 * X[:, 0]) + 0.1 * rng.normal(size=80)
 
 
-def test_the_bound_grows_on_average_and_answers_are_less_sure_away_from_data(wave):
+def test_the_bound_grows_and_answers_are_less_sure_away_from_data(wave):
     X, y = wave
     inference = Variational("low-rank", rank=3, steps=300, by=MAP(Adam(0.05), epochs=300))
     network = MLP((8,), activation="tanh")

@@ -11,7 +11,7 @@ from likely.models.bayesian_network.schedule import schedule
 
 
 @pytest.mark.parametrize("seed", range(15))
-def test_cliques_are_the_maximal_ones_of_a_chordal_graph_that_holds_all_families(network, seed):
+def test_cliques_are_maximal_in_a_chordal_graph_of_all_families(network, seed):
     tables, _ = network(seed, 12)
     tree = clique_tree(tables.dag, tables.sizes)
     chordal = nx.Graph()

@@ -59,7 +59,7 @@ def test_the_end_of_em_is_a_stationary_point():
             assert abs(slope) * vector[turn != 0].min() < 1e-3
 
 
-def test_values_missing_at_random_in_one_leaf_are_as_if_its_rows_were_left_out():
+def test_values_missing_in_one_leaf_are_as_if_rows_were_left_out():
     """p(a) p(b | a) with gaps in b alone: complete rows give b, all rows give a."""
     rng = np.random.default_rng(0)
     tables = Tables(Dag.from_edges([("a", "b")]), [2, 3])

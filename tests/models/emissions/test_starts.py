@@ -9,7 +9,7 @@ import torch
 from likely.models.emissions.starts import MOST, features, first_weights
 
 
-def test_features_have_mean_0_and_spread_1_and_missing_ones_are_in_the_middle():
+def test_features_are_standardised_with_missing_ones_in_the_middle():
     rng = np.random.default_rng(0)
     x = rng.normal(5, 3, size=(200, 4))
     x[::3, 1] = np.nan

@@ -241,7 +241,7 @@ def test_laplace_of_a_normal_likelihood_is_exact():
     assert nearly.log_evidence_ == pytest.approx(exact.log_evidence_, abs=1e-4)
 
 
-def test_a_categorical_of_two_classes_is_a_bernoulli_with_twice_the_variance():
+def test_two_classes_are_a_bernoulli_with_twice_the_variance():
     """The difference of two functions of variance v has variance 2v, and it alone decides."""
     two = held(1.0 * RBF(0.9), Categorical()).fit(X, LABELS)
     one = held(2.0 * RBF(0.9), Bernoulli()).fit(X, LABELS)

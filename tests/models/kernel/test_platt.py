@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from likely.models.kernel.platt import couple, fit_sigmoid, folds
 
 
-def test_the_sigmoid_is_the_logistic_regression_of_both_labels_in_the_shares_of_their_targets():
+def test_the_sigmoid_is_the_logistic_regression_of_softened_targets():
     """A target t within 0 and 1 is a row of weight t with label 1, and one of weight 1 − t with label 0."""
     rng = np.random.default_rng(0)
     decision, weight = rng.normal(size=200), rng.random(200)

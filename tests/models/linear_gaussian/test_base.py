@@ -76,7 +76,7 @@ def test_tiny_noise_costs_no_digits():
     np.testing.assert_allclose(sharp.log_prob(on_the_plane)[0], plain, atol=1e-6)
 
 
-def test_without_noise_a_square_full_rank_w_is_a_plain_gaussian_and_fewer_columns_have_no_density():
+def test_without_noise_only_a_square_full_rank_w_has_a_density():
     model = made(2, 3, 3)
     flat = LinearGaussian(model.loadings, model.mean, torch.zeros(3).double())
     x = with_holes(model.sample(20, 0), 1)
@@ -126,7 +126,7 @@ def fitted(x, weight=None, *, factors=2, isotropic=False, steps=15, starts=1):
 
 
 @given(st.integers(0, 2**31), st.integers(1, 3), st.booleans(), st.booleans())
-def test_no_step_lowers_the_likelihood_and_the_last_value_is_that_of_the_density(seed, factors, isotropic, holes):
+def test_no_step_lowers_the_likelihood_which_ends_at_the_densitys(seed, factors, isotropic, holes):
     x = made(seed, 5, 2, isotropic=isotropic).sample(60, seed)
     x = with_holes(x, seed, 0.2) if holes else x
     model, found = fitted(x, factors=factors, isotropic=isotropic, steps=12)

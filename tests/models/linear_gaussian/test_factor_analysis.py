@@ -194,7 +194,7 @@ def test_unrotated_components_have_a_diagonal_falling_signal():
 
 
 # --- answers ----------------------------------------------------------------------------------------------------
-def test_transform_is_the_mean_of_the_posterior_and_missing_values_widen_it():
+def test_transform_is_the_posterior_mean_and_missing_values_widen_it():
     X = made(300)
     model = FactorAnalysis(2).fit(X)
     np.testing.assert_array_equal(model.transform(X), model.posterior(X).mean)

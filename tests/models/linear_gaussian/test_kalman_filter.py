@@ -315,7 +315,7 @@ def test_samples_that_continue_a_series_have_its_forecast():
     assert (np.abs(paths.mean(0) - ahead.mean.numpy()) < 5 * error).all()
 
 
-def test_filter_and_smoother_agree_at_the_end_and_the_posterior_is_the_smoother():
+def test_filter_and_smoother_agree_at_the_end():
     model, X = known(), drawn(25, missing=0.2)
     filtered, smoothed = model.filter(X), model.smooth(X)
     np.testing.assert_allclose(filtered[0][-1], smoothed[0][-1], rtol=1e-12)

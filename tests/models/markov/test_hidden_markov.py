@@ -475,7 +475,7 @@ def test_impossible_observations():
         clone(model).fit(X, start=model)
 
 
-def test_states_that_are_never_visited_are_reported_and_keep_their_transitions():
+def test_states_never_visited_are_reported_and_keep_their_transitions():
     X = np.random.default_rng(0).normal(size=40)
     transition = [[1.0, 0.0], [0.4, 0.6]]
     start = HiddenMarkov.from_parameters(Normal(), [1.0, 0.0], transition, [[0.0, 0.0], [0.0, 0.0]])

@@ -16,7 +16,7 @@ def test_responsibilities_are_those_of_softmax():
     torch.testing.assert_close(evidence, joint.logsumexp(-1), rtol=1e-12, atol=1e-12)
 
 
-def test_a_row_far_out_has_responsibilities_and_one_that_cannot_be_has_none():
+def test_a_row_far_out_has_responsibilities_and_an_impossible_one_none():
     log_prob = torch.tensor([[[-1e6, -1e6 - 1.0]], [[-torch.inf, -torch.inf]], [[0.0, -torch.inf]]]).double()
     share, evidence = split(log_prob, torch.tensor([[0.5, 0.5]], dtype=torch.float64))
     expected = torch.tensor([0.0, -1.0], dtype=torch.float64).softmax(0)

@@ -238,7 +238,7 @@ def test_weights_are_for_rows_with_all_their_positions(tokens, seen):
     )
 
 
-def test_an_output_without_any_target_is_refused_where_it_has_its_own_weights(tokens):
+def test_an_output_without_targets_is_refused_if_it_has_own_weights(tokens):
     X, y, _ = tokens
     y = y.copy()
     y[:, 2] = np.nan

@@ -136,7 +136,7 @@ def test_an_ensembles_distribution_is_the_average_of_its_members():
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("likelihood", [Normal(), Poisson(), Binomial(total=5)], ids=repr)
-def test_at_the_optimum_of_a_canonical_link_residuals_are_orthogonal_to_inputs(likelihood, weighted):
+def test_residuals_of_a_canonical_link_are_orthogonal_to_inputs(likelihood, weighted):
     """∇ −log p = Xᵀ(mean − y) for canonical links: it is 0 at the optimum, for each column and the intercept."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(150, 3))

@@ -44,7 +44,7 @@ def test_inverse_digamma():
     np.testing.assert_allclose(inverse_digamma(psi(x)), x, rtol=1e-9)
 
 
-def test_the_best_prior_solves_its_equation_and_no_step_lowers_the_likelihood():
+def test_the_best_prior_solves_its_equation_without_a_step_down():
     from scipy.special import gammaln
 
     log_theta = np.log(np.random.default_rng(0).dirichlet([0.3, 1.0, 4.0], size=500))

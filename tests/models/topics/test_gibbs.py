@@ -49,7 +49,7 @@ def code(topics):
     return int(topics @ 2 ** np.arange(len(topics))[::-1])
 
 
-def test_the_chain_visits_assignments_as_often_as_their_posterior_probability():
+def test_the_chain_visits_assignments_by_their_posterior_probability():
     """χ² over all 64 states at the level 1e-6; every 8th sweep, so that states are nearly independent."""
     expected = by_enumeration()
     expected = np.exp(expected - np.logaddexp.reduce(expected))

@@ -209,7 +209,7 @@ def test_perplexity_of_uniform_topics_is_the_number_of_words():
     assert model.score(X) == pytest.approx(model.log_prob(X).mean())
 
 
-def test_perplexity_is_that_of_the_predictive_distribution_and_depends_on_the_seed_only():
+def test_perplexity_is_that_of_the_predictive_distribution():
     X, _, _ = planted()
     model = fitted()
     first = model.perplexity(X, random_state=1)
@@ -419,7 +419,7 @@ def test_a_fit_that_ends_early_says_so_and_gibbs_has_no_partial_fit():
 
 
 # --- real documents and several processes ---------------------------------------------------------------------------
-def test_news_have_topics_and_held_out_words_are_predicted_better_than_by_their_frequency(shared_data):
+def test_topics_of_news_predict_held_out_words_better_than_frequency(shared_data):
     with np.load(shared_data / "ap_news.npz", allow_pickle=False) as file:
         parts = (file["counts"].astype(np.int64), file["indices"], file["indptr"])
         X, vocabulary = sparse.csr_array(parts, shape=tuple(file["shape"])), file["vocab"]

@@ -99,7 +99,7 @@ def test_circular_convolution_moves_with_the_image(dims):
     torch.testing.assert_close(conv(x.roll(shift, axes)), conv(x).roll(shift, axes), atol=1e-6, rtol=1e-5)
 
 
-def test_the_output_lies_in_memory_channel_by_channel_and_the_parameter_does_not():
+def test_the_output_lies_in_memory_channel_by_channel():
     conv = Conv(1, 8, 3)
     assert conv.weight.is_contiguous()
     assert conv(torch.randn(2, 1, 6, 6)).is_contiguous(memory_format=torch.channels_last)

@@ -139,7 +139,7 @@ def test_gradients_are_right(name):
 
 
 @pytest.mark.parametrize("name", LAYERS)
-def test_layers_are_vectorised_over_parameters_even_on_graphs_not_seen_before(name):
+def test_layers_are_vectorised_over_parameters_on_new_graphs(name):
     layer = LAYERS[name]().double()
     own = dict(layer.named_parameters())
     many = {k: torch.stack([v.detach(), 2 * v.detach()]) for k, v in own.items()}

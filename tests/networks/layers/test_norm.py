@@ -51,7 +51,7 @@ def test_batch_norm_evaluates_with_running_averages():
     assert not torch.allclose(layer.train()(x), expected)
 
 
-def test_a_single_row_is_normalised_by_the_running_averages_and_leaves_them():
+def test_a_single_row_is_normalised_by_the_running_averages():
     layer = BatchNorm(3)
     layer(torch.randn(20, 3))
     before = layer.running_mean.clone()
@@ -88,7 +88,7 @@ def test_weight_norm_gradients():
         torch.testing.assert_close(layer.direction.grad[unit], g / v.norm() * projection @ by_w)
 
 
-def test_weight_norm_lengths_are_the_gains_and_do_not_depend_on_the_length_of_the_direction():
+def test_weight_norm_lengths_are_the_gains_alone():
     layer = WeightNorm(4, 3)
     x = torch.randn(5, 4)
     before = layer(x)
@@ -118,7 +118,7 @@ def test_virtual_batch_norm_uses_the_reference_and_the_row_itself():
         torch.testing.assert_close(out[8 + index], expected)
 
 
-def test_virtual_batch_norm_is_the_same_in_training_and_after_and_for_any_neighbours():
+def test_virtual_batch_norm_is_the_same_in_training_and_after():
     network = nn.Sequential(nn.Linear(3, 4), VirtualBatchNorm(4, 8), nn.Tanh(), nn.Linear(4, 2))
     net = ReferenceBatch(network, 3, rows=8)
     net(torch.randn(20, 3))

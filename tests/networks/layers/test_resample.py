@@ -46,7 +46,7 @@ def test_down_sampling_is_the_max_mean_or_first_of_each_block(sizes, factor):
 
 
 @pytest.mark.parametrize("dims", [1, 2])
-def test_a_convolution_then_every_second_position_is_the_convolution_with_stride_two(dims):
+def test_every_second_position_is_the_convolution_with_stride_two(dims):
     conv = Conv(2, 3, 3, dims=dims).double()
     strided = Conv(2, 3, 3, dims=dims, stride=2).double()
     strided.load_state_dict(conv.state_dict())

@@ -47,7 +47,7 @@ def test_derivatives_of_both_orders_and_modes(make):
 @pytest.mark.parametrize("make", [made, picked])
 @pytest.mark.parametrize("transform", [jacrev, lambda f: grad(lambda h: f(h).sum()), hessian, vmap])
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-def test_a_matrix_first_used_inside_a_transformation_serves_there_and_after(make, transform):
+def test_a_matrix_first_used_in_a_transformation_serves_after_it(make, transform):
     sparse, dense = make()
     h = torch.randn(4, 7, 2, dtype=torch.float64)
     h = h if transform is vmap else h[0]
