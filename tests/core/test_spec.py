@@ -193,7 +193,7 @@ def test_get_params_lists_the_arguments_inside_too():
         (lambda: Normal(scale="wide"), r"Normal\(scale='wide'\): scale must be a number\."),
         (lambda: Normal(scale=-1), r"Normal\(scale=-1\): scale must be a positive number"),
         (lambda: MAP(tol="tight"), r"MAP\(tol='tight'\): tol must be a number or None\."),
-        (lambda: MAP(epochs=0), r"MAP\(epochs=0\): epochs must be a positive whole number"),
+        (lambda: MAP(epochs=0), r"MAP\(epochs=0\): epochs must be a positive integer"),
         (lambda: MAP(optimizer=3), r"optimizer must be one of the optimizer specs \(AdaGrad, Adam.*found 3\."),
         (lambda: MAP(optimizer=Adam), r"optimizer=Adam is a class; write optimizer=Adam\(\)\."),
         (lambda: MAP(optimizer="addam"), r"Unknown optimizer 'addam'\. Did you mean Adam\? Known: AdaGrad, Adam,"),

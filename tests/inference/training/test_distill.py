@@ -351,7 +351,7 @@ def test_a_model_file_holds_the_student_and_not_the_teacher(X, three, tmp_path):
     ("arguments", "message"),
     [
         ({"temperature": 0.0}, "temperature must be a positive number"),
-        ({"mix": 1.5}, "mix must be a share between 0 and 1"),
+        ({"mix": 1.5}, "mix must be a fraction between 0 and 1"),
         ({"teacher": 3}, "teacher must be a fitted model, an inference, or None"),
         ({"teacher": LogisticRegression}, "teacher must be a fitted model"),
         ({"by": 3}, "by must be one of the inference specs"),

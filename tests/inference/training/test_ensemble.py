@@ -271,7 +271,7 @@ def test_more_members_leave_the_first_ones_as_they_are(X, y):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"members": 0}, r"Ensemble\(members=0\): members must be a positive whole number"),
+        ({"members": 0}, r"Ensemble\(members=0\): members must be a positive integer"),
         ({"weights": "best"}, 'weights must be "equal" or "posterior"'),
         ({"by": 3}, "by must be one of the inference specs"),
     ],

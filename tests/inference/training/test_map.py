@@ -225,9 +225,9 @@ def test_data_and_code_inside_are_not_written():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"epochs": 0}, r"MAP\(epochs=0\): epochs must be a positive whole number"),
-        ({"epochs": 2.5}, "epochs must be a positive whole number"),
-        ({"batch_size": 0}, "batch_size must be a positive whole number, or None for all rows at once"),
+        ({"epochs": 0}, r"MAP\(epochs=0\): epochs must be a positive integer"),
+        ({"epochs": 2.5}, "epochs must be a positive integer"),
+        ({"batch_size": 0}, "batch_size must be a positive integer, or None for all rows at once"),
         ({"clip_norm": 0.0}, "clip_norm must be positive or None"),
         ({"tol": -1.0}, "tol must be positive or None"),
         ({"patience": 0}, "patience must be a positive number of epochs or None"),

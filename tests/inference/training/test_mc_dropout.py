@@ -119,5 +119,5 @@ def test_without_dropout_a_warning_says_what_to_do(X, y):
 
 
 def test_draws_are_a_positive_number():
-    with pytest.raises(SpecError, match=r"MCDropout\(draws=0\): draws must be a positive whole number"):
+    with pytest.raises(SpecError, match=r"MCDropout\(draws=0\): draws must be a positive integer"):
         MCDropout(0)

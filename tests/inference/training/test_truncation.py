@@ -165,9 +165,9 @@ def test_arguments_text_and_json():
     assert Inference.parse("map(truncate=truncation(steps=5, kind=soft))") == MAP(truncate=Truncation(5, "soft"))
     assert Spec.from_json(MAP(truncate=7).to_json()) == MAP(truncate=7)
     for arguments, message in (
-        ({"steps": 0}, "steps must be a whole number, 1 or more"),
-        ({"steps": 1, "kind": "soft"}, "steps must be a whole number, 2 or more"),
-        ({"steps": 2.5}, "steps must be a whole number"),
+        ({"steps": 0}, "steps must be an integer, 1 or more"),
+        ({"steps": 1, "kind": "soft"}, "steps must be an integer, 2 or more"),
+        ({"steps": 2.5}, "steps must be an integer"),
         ({"kind": "random"}, "kind must be one of fixed, hard, soft"),
     ):
         with pytest.raises(SpecError, match=message):

@@ -29,7 +29,7 @@ from ..posterior import Posterior
 from ..precondition import SMALL, precondition, stiffness
 from ..problem import Inference, Problem
 from ..training.engine import Step, fingerprint, train
-from ..training.mini_batches import MiniBatches, lightened, started
+from ..training.mini_batches import MiniBatches, started, to_float32
 
 __all__ = ["Landscape"]
 
@@ -101,7 +101,7 @@ class _StochasticGradient(Inference):
     # --- the chains ---------------------------------------------------------------------------------------------
     def fit(self, problem: Problem) -> Posterior:
         """The draws of all chains, one chain after another."""
-        problem = lightened(problem)
+        problem = to_float32(problem)
         about = fingerprint(problem, self, self.chains)
         chains = train(lambda seeds: _Chains(self, problem, seeds[0]), problem, [problem.seed], self.checkpoint, about)
         theta = torch.stack(chains.draws, 1).flatten(0, 1)  # (chains · draws, d)

@@ -157,7 +157,7 @@ class Descent(Step):
 
     @torch.no_grad()
     def _shrink(self) -> None:
-        """The proximal step of −λ|θ|: soft-thresholding by λ times the step each number has just taken."""
+        """The proximal step of −λ|θ|: soft-thresholding by λ times the step that each parameter has just taken."""
         flat, reach = self.program.flat, self.spec.optimizer.reach(self.optimizer, self.program.flat)
         assert self.program.l1 is not None
         flat.copy_(flat.sign() * (flat.abs() - self.program.l1 / self.total_weight * reach).clamp_min(0))

@@ -3,8 +3,8 @@
     loss = mix · T² · Σₖ −qₖ log pₖ  +  (1 − mix) · −log p(y | η)
     q = softmax(log p_teacher / T),   p = softmax(log p_student / T)
 
-A temperature T above 1 softens both, so that the student sees which wrong classes the teacher holds likely. The slope
-in the student's logits z is T·(p − q) for teacher's logits v: the factor T² keeps it of one size for all temperatures.
+A temperature T above 1 softens both, so that the student sees which wrong classes the teacher finds likely. With the
+student's logits z and the teacher's v, the gradient in z is T·(p − q): the factor T² keeps its size for every T.
 Numbers are taught by the teacher's mean m, in units of the noise s that the teacher leaves: ½((m − mean(η))/s)² stands
 for the first term.
 """
@@ -40,11 +40,11 @@ __all__ = ["Distill"]
 ROWS = 4096
 """Rows that the teacher is asked about at once."""
 LEAST_NOISE = 0.01
-"""The least s, as a share of the spread of y: a teacher that repeats its targets would drown them."""
+"""The least s, as a fraction of the spread of y: a teacher that repeats its targets would drown them."""
 
 
 class Distill(Inference):
-    """Fit `by` another inference, taught by a `teacher`; `mix` is the teacher's share of the loss.
+    """Fit `by` another inference, taught by a `teacher`; `mix` is the teacher's fraction of the loss.
 
     The teacher is any fitted model with `predict_proba` (for labels) or `predict` (for numbers), asked once about the
     training rows; it may take them in another shape (images, where the student's rows are flat). Or it is an inference,
@@ -70,7 +70,7 @@ class Distill(Inference):
         return cls(by=MAP.example())
 
     def validate(self) -> None:
-        """A temperature is positive, the mix a share; a model as the teacher is held as it is."""
+        """A temperature is positive, the mix a fraction; a model as the teacher is held as it is."""
         object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
         teacher = self.teacher
         if isinstance(teacher, str):
@@ -82,7 +82,7 @@ class Distill(Inference):
             teacher = Held(teacher)
         object.__setattr__(self, "teacher", teacher)
         require(0 < self.temperature < math.inf, self, "temperature", "a positive number")
-        require(0 <= self.mix <= 1, self, "mix", "a share between 0 and 1")
+        require(0 <= self.mix <= 1, self, "mix", "a fraction between 0 and 1")
 
     @property
     def dtype(self) -> torch.dtype:  # type: ignore[override]
@@ -178,14 +178,14 @@ class _TaughtNumbers(_Taught):
 
     def beside(self, y: Tensor, told: Tensor, weight: Tensor | None) -> Tensor:
         _check_shape(told, y.shape)
-        share = (~y.isnan()).to(y)
+        counted = (~y.isnan()).to(y)
         if weight is not None:
-            share = share * weight.reshape(*weight.shape, *(1,) * self.likelihood.event_dim)
+            counted = counted * weight.reshape(*weight.shape, *(1,) * self.likelihood.event_dim)
 
         def size(gap: Tensor) -> Tensor:
-            return ((share * gap.nan_to_num().square()).sum(0) / share.sum(0)).nan_to_num().sqrt()
+            return ((counted * gap.nan_to_num().square()).sum(0) / counted.sum(0)).nan_to_num().sqrt()
 
-        middle = ((share * y.nan_to_num()).sum(0) / share.sum(0)).nan_to_num()
+        middle = ((counted * y.nan_to_num()).sum(0) / counted.sum(0)).nan_to_num()
         noise = torch.maximum(size(y - told), LEAST_NOISE * size(y - middle))
         return torch.stack([y, told, torch.where(noise > 0, noise, 1.0).expand_as(y)], -1)
 
@@ -210,9 +210,9 @@ def _asked_for_labels(model: Any, problem: Problem) -> Callable[[Inputs], Tensor
             told = told if question is not None else told.log()
         if columns is None:
             return told
-        found = told.new_full((*told.shape[:-1], many), -math.inf)
-        found[..., columns] = told
-        return found
+        logits = told.new_full((*told.shape[:-1], many), -math.inf)
+        logits[..., columns] = told
+        return logits
 
     return answers
 
@@ -246,11 +246,11 @@ def _columns_of(model: Any, problem: Problem) -> Tensor | None:
     positions = (int(rows.lengths[0]),) if isinstance(data.y, Ragged) and isinstance(rows, Rows) else data.positions
     y = np.stack([np.full(positions, name) for name in known])
     try:
-        found = problem.encode(rows, list(y) if isinstance(data.y, Ragged) else y, None).y
+        labels = problem.encode(rows, list(y) if isinstance(data.y, Ragged) else y, None).y
     except DataError as error:
         names = ", ".join(map(str, known[:10]))
         raise DataError(f"teacher has other classes ({names}) than y: {error}") from error
-    flat = found.values if isinstance(found, Ragged) else found
+    flat = labels.values if isinstance(labels, Ragged) else labels
     assert flat is not None
     return flat.reshape(len(known), -1)[:, 0].long().cpu()
 
@@ -276,5 +276,5 @@ def _check_shape(told: Tensor, wanted: tuple[int, ...]) -> None:
 def _with_checkpoints_apart(inference: Inference) -> Inference:
     """The same inference, whose checkpoints are files of their own: run.ckpt becomes run.ckpt.teacher."""
     given = {name: kept for name, kept in inference.get_params().items() if name.split("__")[-1] == "checkpoint"}
-    kept = {name: Checkpoint(each) if isinstance(each, str) else each for name, each in given.items() if each}
-    return inference.replace(**{name: each.replace(path=f"{each.path}.teacher") for name, each in kept.items()})
+    kept = {name: Checkpoint(path) if isinstance(path, str) else path for name, path in given.items() if path}
+    return inference.replace(**{name: own.replace(path=f"{own.path}.teacher") for name, own in kept.items()})

@@ -41,7 +41,7 @@ class Ensemble(Inference):
     def validate(self) -> None:
         """At least one member; weights by name."""
         object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
-        require(isinstance(self.members, int) and self.members > 0, self, "members", "a positive whole number")
+        require(isinstance(self.members, int) and self.members > 0, self, "members", "a positive integer")
         require(self.weights in ("equal", "posterior"), self, "weights", '"equal" or "posterior"')
 
     @property
@@ -56,9 +56,9 @@ class Ensemble(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """All members, with their weights."""
-        found = self.by.fit_members(problem, spread(problem.seed, self.members))
+        posterior = self.by.fit_members(problem, spread(problem.seed, self.members))
         if self.weights == "equal":
-            return found
-        energies = torch.stack([problem.log_joint(found.module_of(i)) for i in range(len(found))])
-        found.weights = torch.softmax(energies, 0).to(found.dtype)
-        return found
+            return posterior
+        energies = torch.stack([problem.log_joint(posterior.module_of(i)) for i in range(len(posterior))])
+        posterior.weights = torch.softmax(energies, 0).to(posterior.dtype)
+        return posterior

@@ -64,7 +64,7 @@ class MAP(Inference):
     `tol` stops a full-batch fit once ‖∇‖ ≤ tol. `checkpoint` is a path: a fit that was killed resumes from it to
     the same bits. A callback gets an `Epoch` and stops the fit by returning True. `augment` changes each batch: one of
     `likely.data.augment`, or a function x → x. `truncate` says how far gradients go back through the steps of a
-    sequence in RNN, GRU and LSTM: a whole number cuts them every so many steps.
+    sequence in RNN, GRU and LSTM: an integer cuts them every so many steps.
 
     `average` gives an average of the weights on the way, `EMA()` or `SWA()`, in place of the last ones.
     `precision="bfloat16"` runs the network in 16 bits where the processor has units for it; weights stay in float32.
@@ -116,9 +116,9 @@ class MAP(Inference):
         require(self.precision in ("float32", "bfloat16"), self, "precision", '"float32" or "bfloat16"')
         if isinstance(self.validation, tuple):
             set_(self, "validation", Held(*self.validation))
-        require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive whole number")
+        require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive integer")
         whole = self.batch_size is None or (isinstance(self.batch_size, int) and self.batch_size > 0)
-        require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(whole, self, "batch_size", "a positive integer, or None for all rows at once")
         require(isinstance(self.replacement, bool), self, "replacement", "True or False")
         require(self.clip_norm is None or self.clip_norm > 0, self, "clip_norm", "positive or None")
         require(self.tol is None or self.tol > 0, self, "tol", "positive or None")

@@ -45,7 +45,7 @@ class MCDropout(Inference):
     def validate(self) -> None:
         """At least one draw."""
         object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
-        require(isinstance(self.draws, int) and self.draws > 0, self, "draws", "a positive whole number")
+        require(isinstance(self.draws, int) and self.draws > 0, self, "draws", "a positive integer")
 
     @property
     def dtype(self) -> torch.dtype:  # type: ignore[override]
@@ -59,17 +59,17 @@ class MCDropout(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """The trained parameters, with masks drawn at each prediction."""
-        found = self.by.fit(problem)
-        if not any(isinstance(layer, DROPOUT) and layer.p > 0 for layer in found.module.modules()):
+        posterior = self.by.fit(problem)
+        if not any(isinstance(layer, DROPOUT) and layer.p > 0 for layer in posterior.module.modules()):
             warnings.warn(
                 "The network has no dropout, so MCDropout gives what its inner inference gives; "
                 "use for example network=MLP(dropout=0.1).",
                 ApproximationWarning,
                 stacklevel=4,
             )
-            return found
-        info = found.info | {"draws": self.draws, "seed": problem.seed}
-        return DropoutPosterior(found.module, found.parameters, found.buffers, found.weights, info)
+            return posterior
+        info = posterior.info | {"draws": self.draws, "seed": problem.seed}
+        return DropoutPosterior(posterior.module, posterior.parameters, posterior.buffers, posterior.weights, info)
 
 
 class DropoutPosterior(Posterior):

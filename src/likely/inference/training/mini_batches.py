@@ -4,7 +4,7 @@
 
 Every epoch is a new order of the rows, cut into batches of equal size (give or take one row); or, for samplers whose
 theory needs noise without memory, every batch is drawn anew. All θ see the same batch. Of several processes each takes
-its share of the batch's rows, and the sums are the same in all of them.
+its part of the batch's rows, and the sums are the same in all of them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..log_posterior import LogPosterior
 from ..problem import Inference, Problem
 from .map import MAP
 
-__all__ = ["MiniBatches", "lightened", "started"]
+__all__ = ["MiniBatches", "started", "to_float32"]
 
 STEPS = 2_000
 """Training steps that bring a network near a mode, however few its rows are."""
@@ -77,15 +77,15 @@ class MiniBatches:
         own = rows[distributed.share(len(rows))].to(data.x.device)
         with torch.enable_grad():
             point = theta.detach().requires_grad_()
-            value, slope = theta.new_zeros(len(theta)), torch.zeros_like(theta)
+            value, gradient = theta.new_zeros(len(theta)), torch.zeros_like(theta)
             if len(own):
                 part = scale * density.batch_log_likelihood(point, data.batch(own))
-                value, slope = part.detach(), torch.autograd.grad(part.sum(), point)[0]
-            distributed.sum_(value, slope)
+                value, gradient = part.detach(), torch.autograd.grad(part.sum(), point)[0]
+            distributed.sum_(value, gradient)
             prior = density.log_prior(point)
             if prior.requires_grad:
-                slope = slope + torch.autograd.grad(prior.sum(), point)[0]
-        return value + prior.detach(), slope
+                gradient = gradient + torch.autograd.grad(prior.sum(), point)[0]
+        return value + prior.detach(), gradient
 
 
 def started(problem: Problem, start: Inference | None, checkpoint: Checkpoint | str | None = None) -> LogPosterior:
@@ -112,7 +112,7 @@ def started(problem: Problem, start: Inference | None, checkpoint: Checkpoint | 
     return LogPosterior(problem.with_(build=build))
 
 
-def lightened(problem: Problem) -> Problem:
+def to_float32(problem: Problem) -> Problem:
     """The problem in float32 if its parameters are many."""
     if problem.description.size <= LARGE:
         return problem

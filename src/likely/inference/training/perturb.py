@@ -34,7 +34,7 @@ def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: i
 
 
 def noisy(x: Inputs, scale: float) -> Inputs:
-    """x with normal noise on every number."""
+    """x with normal noise on every entry."""
     if isinstance(x, Rows):
         return x.map(lambda values: values + scale * normal_like(values))
     return x + scale * normal_like(x)

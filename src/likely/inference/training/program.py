@@ -139,7 +139,7 @@ class Program(ABC):
 
     # --- the prior ----------------------------------------------------------------------------------------------
     def _set_prior(self, member: Mapping[str, Tensor]) -> None:
-        """Penalty rates of each number of θ; those that are no penalties are left to automatic differentiation."""
+        """Penalty rates of each entry of θ; priors that are not penalties are left to automatic differentiation."""
         rates = {name: self.problem.rates(name, value) for name, value in member.items()}
         self.has_prior = any(rate is None or rate.l2 for rate in rates.values())
         self.sparse = any(rate is not None and rate.l1 for rate in rates.values())

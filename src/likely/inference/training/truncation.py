@@ -45,7 +45,7 @@ class Truncation(Spec, axis="truncation"):
         """A run has a step; for gradients to pass at times, it has two on average."""
         require(self.kind in KINDS, self, "kind", f"one of {', '.join(KINDS)}")
         least = 2 if self.kind == "soft" else 1
-        require(self.steps >= least, self, "steps", f"a whole number, {least} or more")
+        require(self.steps >= least, self, "steps", f"an integer, {least} or more")
 
     def runs(self, steps: int) -> list[tuple[int, float]]:
         """Lengths of runs that make up so many steps, and the factor of the gradient that leaves each at its start.

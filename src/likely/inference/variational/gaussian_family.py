@@ -4,7 +4,7 @@
     low-rank     φ = ν + s ⊙ ε + Vz            Cov = diag(s²) + VVᵀ
     full-rank    φ = ν + Tε                    Cov = TTᵀ, T lower triangular with a positive diagonal
 
-ε and z are standard normal. Matrices are learned in units of 1/√d, so that an optimiser which moves every number alike
+ε and z are standard normal. Matrices are learned in units of 1/√d, so that an optimiser which moves every entry alike
 moves a matrix no farther than a vector. Each family gives draws, log q and its gradient ∇_φ log q = −Cov⁻¹(φ − ν).
 """
 
@@ -53,7 +53,7 @@ class GaussianFamily:
 
 
 class MeanField(GaussianFamily):
-    """Independent numbers."""
+    """Independent coordinates."""
 
     def __init__(self, shift: Tensor) -> None:
         super().__init__(shift, log_scale=torch.zeros_like(shift))
@@ -73,7 +73,7 @@ class MeanField(GaussianFamily):
 
 
 class LowRank(GaussianFamily):
-    """Independent numbers plus `rank` directions along which all of them move together."""
+    """Independent coordinates plus `rank` directions along which all of them move together."""
 
     def __init__(self, shift: Tensor, factor: Tensor) -> None:
         self.unit = len(shift) ** -0.5

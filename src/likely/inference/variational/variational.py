@@ -32,7 +32,7 @@ from ..precondition import (
 )
 from ..problem import Inference, Problem
 from ..training.engine import Step, fingerprint, optimizer_state, restore_optimizer, train
-from ..training.mini_batches import MiniBatches, lightened, started
+from ..training.mini_batches import MiniBatches, started, to_float32
 from .gaussian_family import FullRank, GaussianFamily, LowRank, MeanField
 from .posterior import VariationalPosterior
 
@@ -56,7 +56,7 @@ class Variational(Inference):
     `checkpoint` that was killed resumes from it to the same bits.
 
     `posterior_.info` has the `elbo` (on all rows), its standard error `elbo_error`, and `elbo_trace`, its way there.
-    With a flat prior on some numbers the ELBO bounds the evidence of a density that is 1 along them.
+    With a flat prior on some parameters the ELBO bounds the evidence of a density that is 1 along them.
 
     >>> from likely import Regressor
     >>> from likely.likelihoods import Normal
@@ -95,15 +95,15 @@ class Variational(Inference):
         families = ("mean-field", "low-rank", "full-rank")
         require(self.family in families, self, "family", '"mean-field", "low-rank" or "full-rank"')
         for name in ("rank", "steps", "draws"):
-            require(getattr(self, name) > 0, self, name, "a positive whole number")
+            require(getattr(self, name) > 0, self, name, "a positive integer")
         require(self.samples > 0 and self.samples % 2 == 0, self, "samples", "a positive even number: they are pairs")
         whole = self.batch_size is None or self.batch_size > 0
-        require(whole, self, "batch_size", "a positive whole number, or None for all rows at once")
+        require(whole, self, "batch_size", "a positive integer, or None for all rows at once")
         require(not self.optimizer.needs_closure, self, "optimizer", "one without a line search, such as Adam(0.05)")
 
     def fit(self, problem: Problem) -> Posterior:
         """q, with members drawn from it."""
-        problem = lightened(problem)
+        problem = to_float32(problem)
         about = fingerprint(problem, self, 1)
         climb = train(lambda seeds: self._climb(problem, seeds[0]), problem, [problem.seed], self.checkpoint, about)
         density = climb.density
@@ -136,16 +136,16 @@ class _Climb(Step):
         rows = torch.randperm(self.gradient.rows, generator=torch.Generator().manual_seed(seeds[2]))[:ROWS]
         few = self.gradient.rows <= ROWS
 
-        def slope(theta: Tensor) -> tuple[Tensor, Tensor]:
+        def value_and_grad(theta: Tensor) -> tuple[Tensor, Tensor]:
             return density.value_and_grad(theta) if few else self.gradient.on(rows, theta)
 
         problem = density.problem
         self.constant = float(problem.log_prior(density.named(centre)) - density.log_prior(centre.unsqueeze(0)))
-        self.coordinates = precondition(slope, centre, seeds[3], dense=spec.family == "full-rank")
+        self.coordinates = precondition(value_and_grad, centre, seeds[3], dense=spec.family == "full-rank")
         assert self.coordinates.factor is not None
         self.widths = self.coordinates.factor
         self.log_det = float(self.coordinates.log_det())
-        self.slope = slope
+        self.value_and_grad = value_and_grad
         self.curvature = self._curvature()
         self.family = self._family(centre)
         self.links = self._links()
@@ -158,7 +158,7 @@ class _Climb(Step):
         own = self.coordinates
         if self.spec.family == "full-rank" or len(own.centre) > SMALL:
             return None
-        return hessian(self.slope, own.centre) * torch.outer(self.widths, self.widths)
+        return hessian(self.value_and_grad, own.centre) * torch.outer(self.widths, self.widths)
 
     def _family(self, centre: Tensor) -> GaussianFamily:
         shift = torch.zeros_like(centre)
@@ -170,15 +170,15 @@ class _Climb(Step):
 
     def _directions(self, rank: int) -> Tensor:
         """Where the posterior is wider than its coordinates one by one say: small random ones where that is unknown."""
-        found = 0.1 / math.sqrt(rank) * self._noise(len(self.coordinates.centre), rank)
+        directions = 0.1 / math.sqrt(rank) * self._noise(len(self.coordinates.centre), rank)
         if self.curvature is not None:
             values, vectors = torch.linalg.eigh(self.curvature)
             wide = vectors[:, :rank] * (1 / values[:rank].clamp(1e-6, 1) - 1).sqrt()
             axes = self.widths.unsqueeze(-1) * wide
-            wide = wide * lengths(self.slope, self.coordinates.centre, axes).clamp_max(1)
-            found = found + wide
-        axes = self.widths.unsqueeze(-1) * found
-        return found * within(self.slope, self.coordinates.centre, axes, self.seeds[3])
+            wide = wide * lengths(self.value_and_grad, self.coordinates.centre, axes).clamp_max(1)
+            directions = directions + wide
+        axes = self.widths.unsqueeze(-1) * directions
+        return directions * within(self.value_and_grad, self.coordinates.centre, axes, self.seeds[3])
 
     def _links(self) -> Tensor | None:
         """A control variate of the mean-field gradients: the curvature between coordinates, if it makes them steadier.
@@ -210,7 +210,7 @@ class _Climb(Step):
         self.elbos.append(elbo)
         if not math.isfinite(elbo):
             raise TrainingError(
-                f"The ELBO is {elbo:g} at step {at + 1}: some draws of θ leave the range of numbers. Try a prior on "
+                f"The ELBO is {elbo:g} at step {at + 1}: log p is not finite at some draws of θ. Try a prior on "
                 "the weights, a smaller optimizer rate, or standardised inputs."
             )
 
@@ -239,28 +239,28 @@ class _Climb(Step):
     @torch.no_grad()
     def _path(self, noise: Tensor) -> tuple[Tensor, float]:
         """∇_φ [log p − log q] at the draws of this noise, and the ELBO as they estimate it."""
-        value, slope = self.gradient(self.coordinates.point(self.family.draw(noise)))
+        value, gradient = self.gradient(self.coordinates.point(self.family.draw(noise)))
         log_q, score = self.family.score(noise)
         elbo = float((value - log_q).mean()) + self.log_det + self.constant
-        return self.coordinates.pull(slope) - score, elbo
+        return self.coordinates.pull(gradient) - score, elbo
 
     def gaussian(self) -> Gaussian:
         """q in the parameters' own coordinates."""
-        found, own = self.family.gaussian(), self.coordinates
-        scale = None if found.scale is None else found.scale * self.widths
-        factor = None if found.factor is None else own.spread(found.factor.T).T
-        return Gaussian(own.point(found.mean.unsqueeze(0))[0], scale, factor)
+        q, own = self.family.gaussian(), self.coordinates
+        scale = None if q.scale is None else q.scale * self.widths
+        factor = None if q.factor is None else own.spread(q.factor.T).T
+        return Gaussian(own.point(q.mean.unsqueeze(0))[0], scale, factor)
 
     @torch.no_grad()
     def info(self) -> dict[str, Any]:
         """The ELBO on all rows from new, independent draws; the fewer, the more rows there are."""
-        each = []
+        estimates = []
         count = max(16, min(1000, 2_000_000 // self.gradient.rows))
         for first in range(0, count, 50):
             noise = self._noise(min(50, count - first), self.family.columns)
             phi = self.family.draw(noise)
-            each.append(self.density(self.coordinates.point(phi)) - self.family.score(noise)[0])
-        values = torch.cat(each).double() + self.constant + self.log_det
+            estimates.append(self.density(self.coordinates.point(phi)) - self.family.score(noise)[0])
+        values = torch.cat(estimates).double() + self.constant + self.log_det
         block = math.ceil(len(self.elbos) / TRACE)
         parts = [self.elbos[first : first + block] for first in range(0, len(self.elbos), block)]
         return {
