@@ -8,7 +8,7 @@ from torch.func import grad, jacrev, vmap
 
 from likely.core.errors import DataError
 from likely.core.spec import Spec
-from likely.likelihoods import Likelihood, Product, Target
+from likely.likelihoods import Categorical, Likelihood, MultivariateNormal, Normal, Ordinal, Product, Target
 from likely.likelihoods.mle import maximise
 from likely.probability.joint import point
 
@@ -23,6 +23,25 @@ def test_target_of_size_is_the_inverse_of_size(likelihood):
     target = likelihood.example_target()
     assert likelihood.target_of(likelihood.size(target)) == target
     assert 0 <= likelihood.shared(target) < likelihood.size(target)
+
+
+def test_bound_to_its_data_a_likelihood_leaves_nothing_open(likelihood, draw):
+    _, y = draw(likelihood, 50)
+    target = likelihood.target(y)
+    bound = likelihood.bind(target)
+    assert bound.known_target() == target
+    assert bound.size(target) == likelihood.size(target)
+    if likelihood.known_target() is not None:
+        assert bound == likelihood
+
+
+def test_bind_writes_down_classes_and_dim_and_keeps_what_is_said():
+    assert Ordinal().bind(Target(classes=4)) == Ordinal(4)
+    assert Categorical(5).bind(Target(classes=3)) == Categorical(5)
+    assert MultivariateNormal("input").bind(Target((3,))) == MultivariateNormal("input", dim=3)
+    both = Product({"size": Normal(), "kind": Categorical()})
+    y = torch.tensor([[0.5, 0.0], [1.5, 3.0]])
+    assert both.bind(both.target(y)) == Product({"size": Normal(), "kind": Categorical(4)})
 
 
 def test_shapes(likelihood, draw):

@@ -85,6 +85,18 @@ class Likelihood(Spec, axis="likelihood"):
         """The target, if the spec alone says what it is; None if data must say how many classes or numbers it has."""
         return Target()
 
+    def bind(self, target: Target) -> Likelihood:
+        """The likelihood with what it left to the data (`classes`, `dim`) written down, as this target has it.
+
+        >>> from likely.likelihoods import Categorical, Normal
+        >>> Categorical().bind(Target(classes=3)), Categorical(5).bind(Target(classes=3)), Normal().bind(Target())
+        (Categorical(classes=3), Categorical(classes=5), Normal())
+        """
+        decided = {"classes": target.classes, "dim": target.shape[0] if target.shape else None}
+        given = self.get_params(deep=False)
+        left = {name: value for name, value in decided.items() if value is not None and given.get(name, 0) is None}
+        return self.replace(**left) if left else self
+
     def example_target(self) -> Target:
         """A small target, for examples and tests."""
         return self.known_target() or Target()

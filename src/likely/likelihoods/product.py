@@ -80,6 +80,11 @@ class Product(Likelihood):
         known = tuple(part for part in parts if part is not None)
         return _together(known) if len(known) == len(parts) else None
 
+    def bind(self, target: Target) -> Product:
+        """Each part bound to its own target."""
+        pairs = zip(self.parts.items(), target.parts, strict=True)
+        return self.replace(parts={name: part.bind(own) for (name, part), own in pairs})
+
     def example_target(self) -> Target:
         return _together(tuple(part.example_target() for part in self.parts.values()))
 

@@ -73,7 +73,7 @@ class Columns(Emission):
         settled = []
         for part in _joined(parts):
             part.check(x)
-            settled += [part] if part.likelihood.known_target() is not None else _settled(part, x)
+            settled += [part] if part.likelihood.known_target() is not None else _bound(part, x)
         return Columns(_joined(settled), smoothing)
 
     # --- data ---------------------------------------------------------------------------------------------------
@@ -292,19 +292,16 @@ def _joined(parts: Sequence[Part]) -> list[Part]:
     return found
 
 
-def _settled(part: Part, x: Tensor) -> list[Part]:
-    """What the likelihood left to the data written down for each target, so that some of the rows mean the same."""
-    found = []
+def _bound(part: Part, x: Tensor) -> list[Part]:
+    """The part with each of its likelihoods bound to its own column, so that some of the rows mean the same."""
+    bound = []
     step = len(part.names) // part.count
-    known = part.likelihood.get_params(deep=False)
     for index, y in enumerate(part.of(x).unbind(1)):
         target = part.likelihood.target(y)
-        size = {"classes": target.classes, "dim": target.shape[0] if target.shape else None}
-        likelihood = part.likelihood.replace(**{name: value for name, value in size.items() if name in known})
         start = part.columns.start + index * step
         names = part.names[index * step : (index + 1) * step]
-        found.append(Part(likelihood, slice(start, start + step), target, names))
-    return found
+        bound.append(Part(part.likelihood.bind(target), slice(start, start + step), target, names))
+    return bound
 
 
 def _least(likelihood: Likelihood) -> int:

@@ -299,9 +299,7 @@ class GaussianProcess(Labelled):
 
     def _likelihood(self) -> Likelihood:
         likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
-        if "classes_" in self.__dict__ and likelihood.get_params(deep=False).get("classes", 0) is None:
-            return likelihood.replace(classes=len(self.classes_))
-        return likelihood
+        return likelihood.bind(Target(classes=len(self.classes_))) if "classes_" in self.__dict__ else likelihood
 
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
         return Target(classes=len(self.classes_)) if likelihood.labels else likelihood.target(y)

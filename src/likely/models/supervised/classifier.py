@@ -136,9 +136,7 @@ class Classifier(ClassifierMixin, Supervised):
         likelihood = as_spec(self.likelihood, Likelihood, "likelihood")
         if not likelihood.labels:
             raise SpecError(f"likelihood={likelihood!r} describes numbers, not classes; use Regressor.")
-        if likelihood.get_params(deep=False).get("classes", 0) is None:
-            return likelihood.replace(classes=len(self.classes_))
-        return likelihood
+        return likelihood.bind(Target(classes=len(self.classes_)))
 
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
         return Target(classes=len(self.classes_))

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ....core.errors import DataError
 from ....core.validation import check_length
-from ....likelihoods import Likelihood
+from ....likelihoods import Likelihood, Target
 from ...labels import (
     as_column,
     as_entries,
@@ -29,8 +29,7 @@ def read_classes(y: Any, rows: int, likelihood: Likelihood) -> tuple[np.ndarray,
     """The classes among labels y, and the likelihood that knows how many there are."""
     labels, missing = _labels(y, rows)
     classes = several_classes(labels[~missing])
-    if likelihood.get_params(deep=False).get("classes", 0) is None:
-        likelihood = likelihood.replace(classes=len(classes))
+    likelihood = likelihood.bind(Target(classes=len(classes)))
     if not bool(likelihood.support.check(torch.tensor(2)).all()) and len(classes) > 2:
         raise DataError(
             f"Only binary classification is supported by {likelihood!r}: y has {len(classes)} classes; "
