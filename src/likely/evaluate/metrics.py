@@ -81,7 +81,7 @@ def confusion_matrix(actual: ArrayLike, predicted: ArrayLike, labels: ArrayLike 
 
 
 def precision(actual: ArrayLike, predicted: ArrayLike, average: Average = "macro", **options: Any) -> Any:
-    """TP / (TP + FP), the mean over classes; `average=None` gives one number a class. 0 for a class never predicted.
+    """TP / (TP + FP), the mean over classes; `average=None` gives one number per class. 0 for a class never predicted.
 
     >>> precision([0, 0, 0, 1], [0, 0, 1, 1])
     0.75
@@ -90,7 +90,7 @@ def precision(actual: ArrayLike, predicted: ArrayLike, average: Average = "macro
 
 
 def recall(actual: ArrayLike, predicted: ArrayLike, average: Average = "macro", **options: Any) -> Any:
-    """TP / (TP + FN), the mean over classes; `average=None` gives one number a class.
+    """TP / (TP + FN), the mean over classes; `average=None` gives one number per class.
 
     >>> recall([0, 0, 1, 1], [0, 1, 1, 1])
     0.75

@@ -46,7 +46,7 @@ def test_it_is_the_exact_posterior_and_evidence_of_a_normal_mean():
 
 
 def test_a_direction_that_nothing_holds_is_named():
-    with pytest.warns(ApproximationWarning, match="hold 1 of 2 directions"):
+    with pytest.warns(ApproximationWarning, match="determine 1 of 2 directions"):
         posterior = Laplace(draws=5).fit(problem(Flat(), idle=True))
     assert not posterior.parameters["idle"].any()
 

@@ -233,7 +233,7 @@ def test_other_inferences_average_too(inference, clouds):
 
 
 def test_a_prior_has_no_say_in_em(counts):
-    with pytest.raises(SpecError, match=r"EM maximises the likelihood, so prior=Normal\(\) has no say; use MAP"):
+    with pytest.raises(SpecError, match=r"EM maximises the likelihood, so prior=Normal\(\) has no effect; use MAP"):
         Mixture(Poisson(), 2, prior=priors.Normal()).fit(counts)
 
 

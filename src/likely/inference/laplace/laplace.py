@@ -131,7 +131,7 @@ class Laplace(Inference):
 
     def _warn_of_free(self, problem: Problem, free: int, size: int) -> None:
         warnings.warn(
-            f"Neither the data nor {problem.prior!r} hold {free:,} of {size:,} directions of "
+            f"Neither the data nor {problem.prior!r} determine {free:,} of {size:,} directions of "
             "the parameters, so Laplace leaves them at the mode and out of the evidence. Give every parameter a "
             "prior, such as prior=Normal(1.0, biases=Normal(1.0)).",
             ApproximationWarning,

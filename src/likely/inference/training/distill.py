@@ -199,7 +199,7 @@ class _TaughtNumbers(_Taught):
 # --- asking a model -------------------------------------------------------------------------------------------------
 def _asked_for_labels(model: Any, problem: Problem) -> Callable[[Inputs], Tensor]:
     if not hasattr(model, "predict_proba"):
-        raise SpecError(f"teacher is a {type(model).__name__} without predict_proba, which labels are taught by.")
+        raise SpecError(f"teacher is a {type(model).__name__} without predict_proba, which is needed to teach labels.")
     columns = _columns_of(model, problem)
     question = getattr(model, "predict_log_proba", None)
     many = _classes(problem.likelihood)
@@ -219,7 +219,7 @@ def _asked_for_labels(model: Any, problem: Problem) -> Callable[[Inputs], Tensor
 
 def _asked_for_numbers(model: Any) -> Callable[[Inputs], Tensor]:
     if not hasattr(model, "predict"):
-        raise SpecError(f"teacher is a {type(model).__name__} without predict, which numbers are taught by.")
+        raise SpecError(f"teacher is a {type(model).__name__} without predict, which is needed to teach numbers.")
     return lambda x: _ask(model.predict, model, x)
 
 
