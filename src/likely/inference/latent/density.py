@@ -104,10 +104,8 @@ def fit_latent(
     refuse(method, objective)
     belief = prior_of(prior, method)
     if method.needs == {"expectations"} and not isinstance(belief, Flat):
-        name = type(method).__name__
-        raise SpecError(f"{name} maximises the likelihood, so prior={belief!r} has no effect; use MAP.")
-            f"{type(method).__name__} maximises the likelihood, so prior={belief!r} has no effect; use MAP."
-        )
+        who = type(method).__name__
+        raise SpecError(f"{who} maximises the likelihood, so prior={belief!r} has no effect; use MAP.")
     x, weight = latent.rows() if latent.differentiable else (torch.empty(0), None)
     dtype = method.dtype
     problem = Problem(
