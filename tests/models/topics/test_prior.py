@@ -21,7 +21,7 @@ def value(prior, mean_log):
 
 def test_the_prior_is_the_one_of_largest_likelihood():
     mean_log = np.log(np.random.default_rng(0).dirichlet([0.4, 1.0, 3.0], 50)).mean(0)
-    prior = prior_of_log_theta(mean_log, np.ones(3), steps=2000)
+    prior = prior_of_log_theta(mean_log, np.ones(3), steps=600)
     np.testing.assert_allclose(psi(prior) - psi(prior.sum()), mean_log, rtol=1e-8)
     best = minimize(lambda log: -value(np.exp(log), mean_log), np.zeros(3), tol=1e-12)
     np.testing.assert_allclose(prior, np.exp(best.x), rtol=1e-4)
