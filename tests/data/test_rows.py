@@ -78,7 +78,7 @@ def test_an_index_with_two_axes_is_refused():
         ([np.zeros((2, 1)), np.zeros((3, 2))], r"X\[1\] has 2 features at each step, but X\[0\] has 1"),
         ([np.zeros((2, 1, 1))], r"X\[0\] has shape \(2, 1, 1\)"),
         ([np.array([[1.0], [np.nan]]), np.zeros((1, 1))], r"X\[0\] contains nan at step 1"),
-        ([["a", "b"], ["c"]], r"X\[0\] is no array of numbers"),
+        ([["a", "b"], ["c"]], r"X\[0\] is not an array of numbers"),
     ],
 )
 def test_what_is_no_sequence_is_named(sequences, message):

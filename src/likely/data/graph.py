@@ -96,8 +96,8 @@ class Graphs(Rows):
         self._of_features: dict[Any, Any] = {}
 
     @staticmethod
-    def of(graphs: Sequence[Graph], name: str = "X", *, lone: bool = False) -> Graphs:
-        """From a list of graphs with features of one width; `lone` is one graph that came without a list."""
+    def of(graphs: Sequence[Graph], name: str = "X", *, listed: bool = True) -> Graphs:
+        """From a list of graphs with features of one width; one that came without a list is not `listed`."""
         first = graphs[0]
         for i, graph in enumerate(graphs):
             if graph.features.shape[1] != first.features.shape[1]:
@@ -116,7 +116,7 @@ class Graphs(Rows):
         values = [graph.edge_features for graph in graphs if graph.edge_features is not None]
         features = torch.cat([graph.features for graph in graphs])
         made = Graphs(features, edges, nodes, links, torch.cat(values) if values else None)
-        made.lone = lone
+        made.listed = listed
         return made
 
     @property

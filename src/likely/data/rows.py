@@ -31,8 +31,8 @@ class Rows(ABC):
     ndim = 3
     """More axes than a table has."""
 
-    lone = False
-    """Whether there is one row, which the user gave as it is and not in a list."""
+    listed = True
+    """Whether the user gave a list of rows, so that answers for all positions come in a list; otherwise in an array."""
 
     offsets: Tensor
     """Where the positions of each row start, (n + 1,)."""
@@ -69,13 +69,15 @@ class Rows(ABC):
 
     def to(self, *places: torch.device | torch.dtype) -> Self:
         """The same rows on another device, or with features of another type; themselves if nothing changes."""
-        found = self
+        moved = self
         for where in places:
             if not isinstance(where, torch.dtype):
-                found = found if found.device == where else found.move(where)
-            elif found.dtype != where:
-                found = found.map(partial(Tensor.to, dtype=where))
-        return found
+                moved = moved if moved.device == where else moved.move(where)
+            elif moved.dtype != where:
+                moved = moved.map(partial(Tensor.to, dtype=where))
+        if moved is not self:
+            moved.listed = self.listed
+        return moved
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -96,6 +98,10 @@ class Rows(ABC):
     def owner(self) -> Tensor:
         """The row that each position belongs to: (positions,)."""
         return torch.repeat_interleave(torch.arange(len(self), device=self.device), self.lengths)
+
+    def parted(self, answers: np.ndarray, axis: int = 0) -> Any:
+        """Answers for all positions in the form in which the rows came: a list of one array for each, or one array."""
+        return np.split(answers, self.offsets[1:-1].tolist(), axis) if self.listed else answers
 
     @property
     def device(self) -> torch.device:
@@ -132,12 +138,17 @@ Inputs = Tensor | Rows
 class Ragged(Rows):
     """Sequences or sets of any lengths: their steps one after the other, (steps, …), and where each starts.
 
+    The only container of such rows: of a network's inputs and targets, of what a hidden Markov model or a Kalman filter
+    observes (there NaN is a missing value), of the words of documents.
+
     >>> rows = Ragged.of([[[1.0], [2.0]], [[3.0]]])
     >>> len(rows), rows.lengths.tolist(), rows[1:].values.tolist()
     (2, [2, 1], [[3.0]])
     >>> padded, present = rows.padded()
     >>> padded.shape, present.tolist(), rows.flat(padded).tolist()
     (torch.Size([2, 2, 1]), [[True, True], [True, False]], [[1.0], [2.0], [3.0]])
+    >>> rows.parted(np.arange(3))
+    [array([0, 1]), array([2])]
     """
 
     kind = "sequence"
@@ -147,15 +158,15 @@ class Ragged(Rows):
         self._present: Tensor | None = None
 
     @staticmethod
-    def of(sequences: Sequence[Any], name: str = "X") -> Ragged:
-        """From a list of arrays (steps, features), or (steps,) of token numbers."""
-        pieces = [_piece(each, f"{name}[{i}]") for i, each in enumerate(sequences)]
+    def of(sequences: Sequence[Any], name: str = "X", *, missing: bool = False) -> Ragged:
+        """From a list of arrays (steps, features), or (steps,) of token numbers; NaN is refused unless `missing`."""
+        pieces = [_piece(sequence, f"{name}[{i}]", missing) for i, sequence in enumerate(sequences)]
         for i, piece in enumerate(pieces):
             if piece.shape[1:] != pieces[0].shape[1:]:
-                found, first = (
+                own, first = (
                     f"{p.shape[1:].numel()} features" if p.ndim > 1 else "plain numbers" for p in (piece, pieces[0])
                 )
-                raise DataError(f"{name}[{i}] has {found} at each step, but {name}[0] has {first}; all need the same.")
+                raise DataError(f"{name}[{i}] has {own} at each step, but {name}[0] has {first}; all need the same.")
         lengths = torch.tensor([0, *(len(piece) for piece in pieces)])
         return Ragged(torch.cat(pieces), lengths.cumsum(0))
 
@@ -185,7 +196,7 @@ class Ragged(Rows):
 
     def with_features(self, features: Tensor) -> Ragged:
         changed = Ragged(features, self.offsets)
-        changed._present = self._present
+        changed._present, changed.listed = self._present, self.listed
         return changed
 
     def move(self, device: torch.device) -> Ragged:
@@ -233,18 +244,24 @@ def row_size(x: Inputs) -> int:
     return max(1, x.numel() // max(1, len(x)))
 
 
-def _piece(each: Any, name: str) -> Tensor:
-    """One sequence as a finite tensor (steps, …) of numbers."""
+def _piece(sequence: Any, name: str, missing: bool) -> Tensor:
+    """One sequence as a tensor (steps, …) of numbers, all finite but for those that may be missing."""
     try:
-        found = each.detach() if isinstance(each, Tensor) else torch.from_numpy(np.array(each))
+        piece = sequence.detach() if isinstance(sequence, Tensor) else torch.from_numpy(_numbers(sequence))
     except (TypeError, ValueError) as error:
-        raise DataError(f"{name} is no array of numbers ({str(error).partition(chr(10))[0]}).") from error
-    if found.ndim == 0 or len(found) == 0:
+        raise DataError(f"{name} is not an array of numbers ({str(error).partition(chr(10))[0]}).") from error
+    if piece.ndim == 0 or len(piece) == 0:
         raise DataError(f"{name} is empty: it has no steps; leave it out.")
-    if found.ndim > 2 or 0 in found.shape:
-        raise DataError(f"{name} has shape {tuple(found.shape)}; a sequence is (steps, features) or (steps,).")
-    if found.is_floating_point():
-        bad = (~torch.isfinite(found)).nonzero()
+    if piece.ndim > 2 or 0 in piece.shape:
+        raise DataError(f"{name} has shape {tuple(piece.shape)}; a sequence is (steps, features) or (steps,).")
+    if piece.is_floating_point():
+        bad = (piece.isinf() if missing else ~piece.isfinite()).nonzero()
         if len(bad):
-            raise DataError(f"{name} contains {found[tuple(bad[0])].item()} at step {int(bad[0, 0])}; drop or fill it.")
-    return found
+            raise DataError(f"{name} contains {piece[tuple(bad[0])].item()} at step {int(bad[0, 0])}; drop or fill it.")
+    return piece
+
+
+def _numbers(sequence: Any) -> np.ndarray:
+    """A copy; what a frame with missing integers holds are objects, which are numbers still."""
+    array = np.array(sequence)
+    return array.astype(np.float64) if array.dtype == object else array

@@ -10,9 +10,10 @@ import torch
 
 from likely import HiddenMarkov
 from likely.core.errors import DataError
+from likely.data.sequences import offsets_of
 from likely.inference import EM
 from likely.likelihoods import Normal
-from likely.models.markov import chain_log_prob, offsets_of, sample_states
+from likely.models.markov import chain_log_prob, sample_states
 
 
 def scores(seed, states, steps, scale=1.0):
@@ -137,7 +138,7 @@ def test_shapes_and_lengths_are_checked():
         chain_log_prob(initial, transition, emission, [2, 2])
     with pytest.raises(DataError, match=r"sequence 1 is empty: lengths\[1\] = 0"):
         offsets_of([5, 0], 5)
-    with pytest.raises(DataError, match="lengths must be whole numbers"):
+    with pytest.raises(DataError, match="lengths must be integers"):
         offsets_of([2.5, 2.5], 5)
 
 

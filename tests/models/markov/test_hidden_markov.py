@@ -513,7 +513,7 @@ def test_data_are_checked():
         HiddenMarkov().fit(np.column_stack([X[:, 0], np.full(40, np.nan)]))
     with pytest.raises(DataError, match="X has a negative value"):
         HiddenMarkov(Poisson()).fit([1, 2, -1])
-    with pytest.raises(DataError, match="sequence 1 is empty"):
+    with pytest.raises(DataError, match=r"X\[1\] is empty"):
         HiddenMarkov().fit([X, X[:0]])
     model = quiet(HiddenMarkov(inference=EM(max_iter=2), random_state=0), X)
     with pytest.raises(DataError, match="X has 3 features, but HiddenMarkov is expecting 2"):

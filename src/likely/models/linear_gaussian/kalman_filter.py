@@ -17,11 +17,12 @@ from ...core.declared import COVARIANCE, FINITE, FIT, HISTORY, Array, Arrays, Ra
 from ...core.draws import count_of
 from ...core.errors import DataError, SpecError
 from ...core.validation import as_weights
+from ...data.rows import Ragged
+from ...data.sequences import read_sequences
 from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
 from ...inference.latent.latent import LatentFit, Params
 from ..averaged import INFO, Averaged
-from ..markov.sequences import Sequences
 from .kalman.draws import draw_series, expected_rows, filled_rows
 from .kalman.em import StateSpace
 from .kalman.forecast import (
@@ -211,13 +212,13 @@ class KalmanFilter(TransformerMixin, Averaged):
     def transform(self, X: Any, lengths: Any = None) -> Any:
         """The mean of each state given all observations, (T, k)."""
         sequences, data = self._series(X, lengths)
-        return sequences.together(self._smooth(data).means)
+        return sequences.parted(self._smooth(data).means)
 
     def predict(self, X: Any, lengths: Any = None) -> Any:
         """The mean of each step given the ones before it, (T, p)."""
         sequences, data = self._series(X, lengths)
         system = self._system()
-        return sequences.together(seen(system, run_filter(data, system).predicted))
+        return sequences.parted(seen(system, run_filter(data, system).predicted))
 
     def predict_dist(self, X: Any, lengths: Any = None) -> Any:
         """The distribution of each step given the ones before it: a torch normal with batch (T,) and event (p,)."""
@@ -286,12 +287,9 @@ class KalmanFilter(TransformerMixin, Averaged):
         sequences, data = self._series(X, lengths)
         system = self._system()
         if draws is None:
-            return sequences.together(expected_rows(data, system))
+            return sequences.parted(expected_rows(data, system))
         random, count = np.random.default_rng(self._seed(random_state)), count_of(draws, "draws")
-        found = np.stack([filled_rows(data, system, random) for _ in range(count)], 1)  # (T, draws, p)
-        if not sequences.listed:
-            return found.swapaxes(0, 1)
-        return [part.swapaxes(0, 1) for part in sequences.together(found)]
+        return sequences.parted(np.stack([filled_rows(data, system, random) for _ in range(count)]), axis=1)
 
     def _dimensions(self) -> dict[str, Any]:
         arguments = {name: getattr(self, name) for name in System._fields}
@@ -309,11 +307,11 @@ class KalmanFilter(TransformerMixin, Averaged):
         system = self._system()
         return run_smoother(data, system, run_filter(data, system))
 
-    def _series(self, X: Any, lengths: Any, *, reset: bool = False) -> tuple[Sequences, Series]:
+    def _series(self, X: Any, lengths: Any, *, reset: bool = False) -> tuple[Ragged, Series]:
         if not reset:
             self._check_fitted()
-        sequences = Sequences.of(self, X, lengths, reset=reset)
-        return sequences, series(np.ascontiguousarray(sequences.x.cpu().numpy()), sequences.offsets)
+        sequences = read_sequences(self, X, lengths, reset=reset)
+        return sequences, series(sequences.values.numpy(), sequences.offsets.numpy())
 
     def _describe(self) -> dict[str, Any]:
         described = super()._describe()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .chain import chain_log_prob, offsets_of, sample_paths, sample_states
+from .chain import chain_log_prob, sample_paths, sample_states
 from .forward_backward import Smoothed, filter_states, forward_backward
 from .viterbi import viterbi
 
@@ -11,7 +11,6 @@ __all__ = [
     "chain_log_prob",
     "filter_states",
     "forward_backward",
-    "offsets_of",
     "sample_paths",
     "sample_states",
     "viterbi",

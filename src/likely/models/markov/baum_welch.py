@@ -25,7 +25,6 @@ from ..emissions import Columns, Emission, features, first_weights
 from ..emissions.starts import Init
 from .chains import chains_log_prob
 from .forward_backward import Memory, forward_backward
-from .sequences import Sequences
 
 __all__ = ["LEAST", "BaumWelch"]
 
@@ -44,7 +43,7 @@ class BaumWelch(Latent):
     def __init__(
         self,
         emission: Emission,
-        data: Sequences,
+        data: Ragged,
         weight: np.ndarray,
         allowed: np.ndarray,  # (K, K)
         first: np.ndarray,  # (K,) where sequences may start
@@ -55,14 +54,15 @@ class BaumWelch(Latent):
         begin: Params | None = None,
     ) -> None:
         self.emission, self.data, self.weight = emission, data, weight
+        self.x, self.offsets = data.values, data.offsets.numpy()
         self.allowed, self.first = torch.from_numpy(allowed), torch.from_numpy(first)
         self.prior, self.init, self.ordered, self.begin = prior, init, ordered, begin
         self.states = len(first)
-        self.row_weight = torch.from_numpy(np.repeat(weight, data.lengths))
+        self.row_weight = torch.from_numpy(np.repeat(weight, np.diff(self.offsets)))
         self.count = float(self.row_weight.sum())
         self.memory, self.blocks = Memory(), list(_blocks(data))
         self._last: tuple[Params, Params] = ({"chain.initial": torch.empty(0)}, {})
-        emission.bind(data.x, None if (weight == 1).all() else self.row_weight)
+        emission.bind(self.x, None if (weight == 1).all() else self.row_weight)
 
     # --- Latent -------------------------------------------------------------------------------------------------
     def start(self, seeds: list[int]) -> Params:
@@ -102,7 +102,7 @@ class BaumWelch(Latent):
 
     @property
     def width(self) -> int:
-        return max(1, self.states * self.data.x.shape[1] * len(self.data.x) // max(1, len(self.data)))
+        return max(1, self.states * self.x.shape[1] * len(self.x) // max(1, len(self.data)))
 
     def to_free(self, params: Params) -> Params:
         first, following = self._simplices
@@ -126,7 +126,7 @@ class BaumWelch(Latent):
 
     def rows(self) -> tuple[Ragged, Tensor | None]:
         weight = None if (self.weight == 1).all() else torch.from_numpy(self.weight)
-        return Ragged(self.data.x, torch.from_numpy(self.data.offsets)), weight
+        return self.data, weight
 
     def row_log_prob(self, params: Params, x: Ragged) -> Tensor:
         log_emission = self.emission.smooth_log_prob(_own(params), x.values)  # (T, S, K)
@@ -160,7 +160,7 @@ class BaumWelch(Latent):
         chain = {name: torch.zeros(starts, *shape, dtype=torch.float64) for name, shape in shapes.items()}
         value = torch.zeros(starts, dtype=torch.float64)
         for sequences, rows in self.blocks:
-            x = self.data.x[rows]
+            x = self.x[rows]
             log_emission = self.emission.log_prob(own, x)  # (rows, S, K)
             if self.emission.smoothing > 0:
                 value += self.emission.background(own, x, log_emission, self.row_weight[rows] / self.count)
@@ -170,7 +170,7 @@ class BaumWelch(Latent):
 
     def _smooth(self, chain: Params, params: Params, log_emission: Tensor, sequences: slice) -> Tensor:
         """γ of a block, (rows, S, K); what concerns the chain is added to its sums."""
-        offsets = self.data.offsets[sequences.start : sequences.stop + 1]
+        offsets = self.offsets[sequences.start : sequences.stop + 1]
         offsets, weight = offsets - offsets[0], self.weight[sequences]
         posteriors = []
         for s in range(log_emission.shape[1]):
@@ -198,7 +198,7 @@ class BaumWelch(Latent):
         if self.ordered:
             weights = self._segments(seed, even=index == 0 and self.init == "k-means++")
         else:
-            points = features(self.data.x, _labels(self.emission, self.data.x.shape[1]))
+            points = features(self.x, _labels(self.emission, self.x.shape[1]))
             weights = first_weights(points, self.states, seed, self.init)
         label = np.where(weights.any(1).numpy(), weights.argmax(1).numpy(), -1)
         counts = self._neighbours(label)
@@ -207,7 +207,7 @@ class BaumWelch(Latent):
             weights, counts = weights[:, order], counts[order][:, order]
         weights = weights * self.row_weight.unsqueeze(-1)
         totals = self.emission.zeros(1, self.states)
-        self.emission.accumulate(totals, None, self.data.x, weights.unsqueeze(1), slice(0, len(self.data.x)))
+        self.emission.accumulate(totals, None, self.x, weights.unsqueeze(1), slice(0, len(self.x)))
         transition = torch.from_numpy(counts) + counts.sum() / self.states**2 + 1.0  # half seen, half even
         even = torch.ones(1, self.states, dtype=torch.float64)
         return {
@@ -219,8 +219,8 @@ class BaumWelch(Latent):
     def _segments(self, seed: int, *, even: bool) -> Tensor:
         """Each sequence cut into K parts, even ones or at random."""
         random = np.random.default_rng(seed)
-        weights = torch.zeros(len(self.data.x), self.states, dtype=torch.float64)
-        for start, length in zip(self.data.offsets, self.data.lengths, strict=False):
+        weights = torch.zeros(len(self.x), self.states, dtype=torch.float64)
+        for start, length in zip(self.offsets, np.diff(self.offsets), strict=False):
             cuts = np.arange(1, self.states) / self.states if even else np.sort(random.random(self.states - 1))
             state = np.searchsorted(cuts, (np.arange(length) + 0.5) / length)
             weights[torch.arange(start, start + length), torch.from_numpy(state)] = 1.0
@@ -230,16 +230,16 @@ class BaumWelch(Latent):
         """How often each label follows each, within sequences: (K, K)."""
         before, after = label[:-1], label[1:]
         inside = np.ones(len(before), dtype=bool)
-        inside[self.data.offsets[1:-1] - 1] = False
+        inside[self.offsets[1:-1] - 1] = False
         inside &= (before >= 0) & (after >= 0)
         counts = np.zeros((self.states, self.states))
         np.add.at(counts, (before[inside], after[inside]), 1.0)
         return counts
 
 
-def _blocks(data: Sequences) -> Iterator[tuple[slice, slice]]:
+def _blocks(data: Ragged) -> Iterator[tuple[slice, slice]]:
     """Whole sequences, as many as make a block, of those that are this process's: (sequences, rows)."""
-    share, offsets = distributed.share(len(data)), data.offsets
+    share, offsets = distributed.share(len(data)), data.offsets.numpy()
     start = share.start
     while start < share.stop:
         stop = int(np.searchsorted(offsets, offsets[start] + BLOCK, side="right")) - 1

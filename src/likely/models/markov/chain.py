@@ -17,10 +17,11 @@ from torch import Tensor
 
 from ...core.doors import check_offsets, check_sizes
 from ...core.errors import DataError
+from ...data.sequences import offsets_of
 from .forward_backward import filter_states, forward_backward
 from .log_domain import forward_in_logs, smooth_in_logs
 
-__all__ = ["chain_log_prob", "offsets_of", "sample_paths", "sample_states"]
+__all__ = ["chain_log_prob", "sample_paths", "sample_states"]
 
 
 def chain_log_prob(
@@ -54,25 +55,6 @@ def chain_log_prob(
         raise DataError(f"chain_log_prob needs shapes (K,), (K, K) and (T, K); found {', '.join(map(str, shapes))}.")
     offsets = offsets_of(lengths, len(log_emission))
     return _Chain.apply(log_initial, log_transition, log_emission, offsets)  # type: ignore[no-any-return]
-
-
-def offsets_of(lengths: Any, rows: int) -> np.ndarray:
-    """Where each sequence starts, (n + 1,), in rows that hold them one after the other.
-
-    >>> offsets_of([2, 3], 5)
-    array([0, 2, 5])
-    """
-    if lengths is None:
-        lengths = [rows]
-    counts = np.asarray(lengths)
-    if counts.ndim != 1 or counts.size == 0 or counts.dtype.kind not in "iu":
-        raise DataError(f"lengths must be whole numbers, one for each sequence; found {lengths!r}.")
-    if (counts < 1).any():
-        place = int(np.flatnonzero(counts < 1)[0])
-        raise DataError(f"sequence {place} is empty: lengths[{place}] = {counts[place]}; leave such sequences out.")
-    if counts.sum() != rows:
-        raise DataError(f"lengths sum to {counts.sum()}, but there are {rows} rows.")
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
 class _Chain(torch.autograd.Function):

@@ -9,33 +9,31 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.distributions import Categorical
 
 from ...core import distributed
 from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
-from ...core.draws import count_of
 from ...core.errors import DataError, LikelyWarning, SpecError
-from ...core.estimator import Estimator
-from ...core.random import isolated, spread
 from ...core.spec import require
 from ...core.validation import as_weights
+from ...data.sequences import read_sequences
 from ...inference import EM, Inference
 from ...inference.latent.density import fit_latent
 from ...inference.latent.latent import Params
-from ...likelihoods import Likelihood, Normal
-from ..averaged import INFO, Averaged
+from ...likelihoods import Normal
+from ..averaged import INFO
 from ..emissions import Columns, Emission
-from ..emissions.mixture import MixtureEmission, describe, rebuild
+from ..emissions.mixture import describe, rebuild
 from ..emissions.starts import Init
-from . import filter_states, forward_backward, sample_paths, sample_states, viterbi
+from . import filter_states
 from .baum_welch import BaumWelch
-from .sequences import Sequences
+from .emission import columns_of_size, emission_of
+from .states import HiddenStates
 from .transitions import Transitions, allowed_transitions, long_run
 
 __all__ = ["HiddenMarkov"]
@@ -44,7 +42,7 @@ UNVISITED = 1e-6
 """A state that all steps together spend less than this in is not visited."""
 
 
-class HiddenMarkov(Averaged):
+class HiddenMarkov(HiddenStates):
     """HiddenMarkov(likelihood=Normal(), n_states=2, transitions="full"): X is a sequence, or a list of any lengths.
 
     A sequence is (T, d), or (T,) for single numbers; NaN is a missing value, and a step may be missing altogether. Rows
@@ -109,11 +107,15 @@ class HiddenMarkov(Averaged):
         """
         self._forget()
         allowed, first = self._check_arguments()
-        data = Sequences.of(self, X, lengths, reset=True)
+        data = read_sequences(self, X, lengths, reset=True)
         given = as_weights(sample_weight, torch.empty(len(data)))
         weight = np.ones(len(data)) if given is None else given.numpy()
-        self._check_columns(data.x)
-        emission = self._emission(data.x) if start is None else start._same(self, data.x)
+        self._check_columns(data.values)
+        names = getattr(self, "feature_names_in_", None)
+        if start is None:
+            emission = emission_of(self.likelihood, data.values, names, self.smoothing)
+        else:
+            emission = start._same(self, data.values)
         begin = None if start is None else start._params()
         chain = BaumWelch(
             *(emission, data, weight, allowed, first),
@@ -159,7 +161,7 @@ class HiddenMarkov(Averaged):
                 raise DataError(f"{name} must hold probabilities that sum to 1; found {row.tolist()}.")
         model = cls(likelihood, n_states=states, **arguments)
         model._check_arguments()
-        columns = _columns_of(likelihood, rows[2].shape[1], model.smoothing)
+        columns = columns_of_size(likelihood, rows[2].shape[1], model.smoothing)
         model.n_features_in_ = columns.parts[-1].columns.stop
         names = {"chain.initial": rows[0], "chain.transition": rows[1], "eta": rows[2]}
         model._keep(columns, {name: torch.from_numpy(value.copy()) for name, value in names.items()})
@@ -178,126 +180,6 @@ class HiddenMarkov(Averaged):
         weight = as_weights(sample_weight, log_prob)
         return float(np.average(log_prob, weights=None if weight is None else weight.numpy()))
 
-    def decode(
-        self,
-        X: Any,
-        lengths: Any = None,
-        *,
-        method: Literal["viterbi", "posterior"] = "viterbi",
-        return_log_prob: bool = False,
-    ) -> Any:
-        """States (T,): of the most probable path ("viterbi"), or the most probable of each step ("posterior").
-
-        With `return_log_prob` also log p(x, states) of each sequence.
-        """
-        if method not in ("viterbi", "posterior"):
-            raise SpecError(f'method={method!r}: decode by "viterbi" or "posterior".')
-        data, log_emission = self._emitted(X, lengths)
-        chain = (self.initial_, self.transition_, log_emission, data.offsets)
-        if method == "viterbi":
-            path, log_prob = viterbi(*chain)
-            if (log_prob == -np.inf).any():
-                self._refuse(filter_states(*chain)[2])
-        else:
-            path = self._smoothed(data, log_emission).argmax(1)
-            log_prob = _path_log_prob(path, *chain)
-        states = data.together(path)
-        return (states, log_prob) if return_log_prob else states
-
-    def predict(self, X: Any, lengths: Any = None) -> Any:
-        """The most probable path of states, by Viterbi: (T,) for each sequence."""
-        return self.decode(X, lengths)
-
-    def posterior(self, X: Any, lengths: Any = None) -> Any:
-        """The distribution of the state of each step given its sequence: a torch `Categorical` with batch (T,).
-
-        Of a list of sequences, a list.
-        """
-        probabilities = self.predict_proba(X, lengths)
-        if isinstance(probabilities, list):
-            return [Categorical(torch.from_numpy(own), validate_args=False) for own in probabilities]
-        return Categorical(torch.from_numpy(probabilities), validate_args=False)
-
-    def predict_proba(self, X: Any, lengths: Any = None) -> Any:
-        """p(zₜ = k | x), given the whole sequence: (T, K) for each sequence."""
-        data, log_emission = self._emitted(X, lengths)
-        return data.together(self._smoothed(data, log_emission))
-
-    def filter(self, X: Any, lengths: Any = None) -> Any:
-        """p(zₜ = k | x₁ … xₜ), given what was seen until then: (T, K) for each sequence."""
-        data, _, filtered, impossible = self._filtered(X, lengths)
-        self._refuse(impossible)
-        return data.together(filtered)
-
-    def forecast_states(self, X: Any, steps: int, lengths: Any = None) -> Any:
-        """p(z_{T+h} = k | x) for h = 1 … `steps` after each sequence: (steps, K), or (n, steps, K) for several."""
-        if not isinstance(steps, int | np.integer) or steps < 1:
-            raise DataError(f"steps={steps!r}: how far to look ahead must be a whole number above 0.")
-        data, _, filtered, impossible = self._filtered(X, lengths)
-        self._refuse(impossible)
-        now, found = filtered[data.offsets[1:] - 1], []
-        for _ in range(steps):
-            now = now @ self.transition_
-            found.append(now)
-        ahead = np.stack(found, 1)
-        return ahead if data.listed or lengths is not None else ahead[0]
-
-    def forecast(self, X: Any, steps: int, lengths: Any = None) -> Any:
-        """The mean of each column, 1 … `steps` steps after each sequence: (steps, d), or (n, steps, d) for several."""
-        means = self.means_
-        return self.forecast_states(X, steps, lengths) @ means
-
-    def sample(
-        self,
-        n: int = 1,
-        condition: Any = None,
-        random_state: Any = None,
-        *,
-        length: int = 100,
-        return_hidden: bool = False,
-    ) -> Any:
-        """n new sequences of `length` steps, (n, length, d); with `return_hidden` also their states (n, length).
-
-        With a sequence as `condition`, what may follow it.
-        """
-        self._check_fitted()
-        shape, seed = (count_of(n), count_of(length, "length")), self._seed(random_state)
-        first = self.initial_
-        if condition is not None:
-            data, _, filtered, impossible = self._filtered(condition, None)
-            self._refuse(impossible)
-            if len(data) > 1:
-                raise DataError(f"condition has {len(data)} sequences; a sample continues one.")
-            first = filtered[-1] @ self.transition_
-        states = sample_states(first, self.transition_, np.random.default_rng(seed).random(shape))
-        with isolated(seed):
-            drawn = rebuild(self.emission_).sample(self._emission_params(), torch.from_numpy(states.ravel()))
-        rows = drawn.numpy().reshape(*states.shape, -1)
-        return (rows, states) if return_hidden else rows
-
-    def impute(self, X: Any, lengths: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
-        """X with each missing value at its mean given its whole sequence (of labels, the most probable): (T, d).
-
-        With `draws`, so many draws of it instead: (draws, T, d) for each sequence.
-        """
-        data, log_emission = self._emitted(X, lengths)
-        emission, params = rebuild(self.emission_), self._emission_params()
-        if draws is None:
-            share = torch.from_numpy(self._smoothed(data, log_emission))
-            filled = torch.where(data.x.isnan(), emission.expected(params, data.x, share), data.x)
-            return data.together(filled.numpy())
-        _, _, filtered, impossible = self._filtered(X, lengths)
-        self._refuse(impossible)
-        found = []
-        for seed in spread(self._seed(random_state), count_of(draws, "draws")):
-            uniform = np.random.default_rng(seed).random(len(data.x))
-            states = sample_paths(filtered, self.transition_, data.offsets, uniform)
-            with isolated(seed):
-                found.append(emission.filled(params, data.x, torch.from_numpy(states)).numpy())
-        each = np.stack(found, 1)  # (T, draws, d): the first axis is that of the steps, which `together` parts
-        parts = data.together(each)
-        return [part.swapaxes(0, 1) for part in parts] if data.listed else each.swapaxes(0, 1)
-
     @property
     def emission_parameters_(self) -> dict[str, np.ndarray]:
         """The emission's parameters by name, each with one row for each state (for mixtures also each component)."""
@@ -310,12 +192,6 @@ class HiddenMarkov(Averaged):
         eta = self.emission_parameters_["eta"]
         mixing = self.emission_parameters_.get("mixing")
         return eta if mixing is None else eta.reshape(*mixing.shape, -1)
-
-    @property
-    def means_(self) -> np.ndarray:
-        """The mean of each column in each state, (K, d)."""
-        self._check_fitted()
-        return _means(rebuild(self.emission_), self._emission_params())
 
     @property
     def stationary_(self) -> np.ndarray:
@@ -338,7 +214,7 @@ class HiddenMarkov(Averaged):
     def bic(self, X: Any, lengths: Any = None) -> float:
         """The Bayesian criterion, −2 log p(X) + log(steps)·parameters; less is better."""
         data, log_prob, _, _ = self._filtered(X, lengths)
-        return -2 * float(log_prob.sum()) + math.log(len(data.x)) * self.n_parameters_
+        return -2 * float(log_prob.sum()) + math.log(len(data.values)) * self.n_parameters_
 
     # --- helpers ------------------------------------------------------------------------------------------------
     def _point(self) -> Params:
@@ -346,50 +222,15 @@ class HiddenMarkov(Averaged):
 
     def _average_log_prob(self, X: Any, lengths: Any, draws: Params, log_weights: Tensor) -> np.ndarray:
         """log Σₛ wₛ p(x | θₛ) of each sequence, one draw after the other."""
-        data, emission = Sequences.of(self, X, lengths, reset=False), rebuild(self.emission_)
-        emission.check(data.x)
+        data, emission = read_sequences(self, X, lengths, reset=False), rebuild(self.emission_)
+        emission.check(data.values)
         values = []
         for s in range(len(log_weights)):
             own = {name: value[s : s + 1] for name, value in draws.items() if not name.startswith("chain.")}
-            log_emission = emission.smooth_log_prob(own, data.x)[:, 0].contiguous().numpy()
+            log_emission = emission.smooth_log_prob(own, data.values)[:, 0].contiguous().numpy()
             initial, transition = (draws[name][s].numpy() for name in ("chain.initial", "chain.transition"))
-            values.append(torch.from_numpy(filter_states(initial, transition, log_emission, data.offsets)[0]))
+            values.append(torch.from_numpy(filter_states(initial, transition, log_emission, data.offsets.numpy())[0]))
         return (torch.stack(values, -1) + log_weights).logsumexp(-1).numpy()
-
-    def _emitted(self, X: Any, lengths: Any) -> tuple[Sequences, np.ndarray]:
-        """The sequences, and log p(xₜ | k) of each step, (T, K)."""
-        self._check_fitted()
-        data = Sequences.of(self, X, lengths, reset=False)
-        emission = rebuild(self.emission_)
-        emission.check(data.x)
-        params = {name: value.unsqueeze(0) for name, value in self._emission_params().items()}
-        return data, emission.log_prob(params, data.x)[:, 0].numpy()
-
-    def _filtered(self, X: Any, lengths: Any) -> tuple[Sequences, np.ndarray, np.ndarray, np.ndarray]:
-        data, log_emission = self._emitted(X, lengths)
-        log_prob, filtered, impossible = filter_states(self.initial_, self.transition_, log_emission, data.offsets)
-        return data, log_prob, filtered, impossible
-
-    def _smoothed(self, data: Sequences, log_emission: np.ndarray) -> np.ndarray:
-        found = forward_backward(self.initial_, self.transition_, log_emission, data.offsets)
-        self._refuse(found.impossible)
-        return found.posterior
-
-    def _refuse(self, impossible: np.ndarray) -> None:
-        """A sequence of probability 0 has no posterior."""
-        if (impossible >= 0).any():
-            place = int(np.flatnonzero(impossible >= 0)[0])
-            raise DataError(
-                f"sequence {place} has probability 0 (no state is possible at step {impossible[place]}), so that "
-                "nothing is known of its states; log_prob tells which sequences are possible."
-            )
-
-    def _emission(self, x: Tensor) -> Emission:
-        """What the states are made of, as these rows show it."""
-        names = getattr(self, "feature_names_in_", None)
-        if isinstance(self.likelihood, Estimator) and hasattr(self.likelihood, "n_components"):
-            return MixtureEmission(self.likelihood._emission(x, names), self.likelihood.n_components)
-        return Columns.of(_read(self.likelihood), x, names, self.smoothing)
 
     def _same(self, model: HiddenMarkov, x: Tensor) -> Emission:
         """The emission of this fitted model, for another that starts from it."""
@@ -408,9 +249,6 @@ class HiddenMarkov(Averaged):
     def _params(self) -> Params:
         chain = {"chain.initial": self.initial_, "chain.transition": self.transition_}
         return {**{name: torch.from_numpy(v) for name, v in chain.items()}, **self._emission_params()}
-
-    def _emission_params(self) -> Params:
-        return {name: torch.from_numpy(value) for name, value in self._learned_emission.items()}
 
     def _keep(self, emission: Emission, params: Mapping[str, Tensor]) -> None:
         self.initial_, self.transition_ = params["chain.initial"].numpy(), params["chain.transition"].numpy()
@@ -461,51 +299,3 @@ class HiddenMarkov(Averaged):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _read(likelihood: Any) -> Any:
-    """A likelihood, or several; text such as "poisson" is read."""
-    if isinstance(likelihood, str):
-        return Likelihood.parse(likelihood)
-    if isinstance(likelihood, Sequence):
-        return [_read(each) for each in likelihood]
-    return likelihood
-
-
-def _columns_of(likelihood: Any, size: int, smoothing: float) -> Columns:
-    """The columns whose parameters are `size` numbers, without data: as many as it takes."""
-    for width in range(1, size + 1):
-        nothing = torch.full((1, width), torch.nan, dtype=torch.float64)
-        try:
-            columns = Columns.of(_read(likelihood), nothing, smoothing=smoothing)
-        except DataError:  # the list of likelihoods speaks of another number of columns
-            continue
-        if sum(part.size for part in columns.parts) == size:
-            return columns
-    raise DataError(f"eta has {size} numbers for each state, which {likelihood!r} has for no number of columns.")
-
-
-def _means(emission: Emission, params: Params) -> np.ndarray:
-    """The mean of each column in each component, (K, d)."""
-    if isinstance(emission, MixtureEmission):
-        inside = _means(emission.inner, {name: value for name, value in params.items() if name != "mixing"})
-        mixing = params["mixing"].exp().numpy()
-        return np.einsum("km,kmd->kd", mixing, inside.reshape(*mixing.shape, -1))
-    if not isinstance(emission, Columns):
-        return params["mean"].numpy()
-    found = []
-    for part, eta in zip(emission.parts, emission._split(params["eta"]), strict=True):
-        if not part.likelihood.numeric:
-            raise SpecError(f"{part.likelihood!r} is of labels, which have no mean; use forecast_states.")
-        found.append(part.likelihood.mean(part.split(eta)).reshape(len(eta), -1).numpy())
-    return np.concatenate(found, 1)
-
-
-def _path_log_prob(
-    path: np.ndarray, initial: np.ndarray, transition: np.ndarray, log_emission: np.ndarray, offsets: np.ndarray
-) -> np.ndarray:
-    """log p(x, z) of each sequence."""
-    with np.errstate(divide="ignore"):
-        steps = np.concatenate([[0.0], np.log(transition[path[:-1], path[1:]])])
-        steps[offsets[:-1]] = np.log(initial[path[offsets[:-1]]])
-    return np.add.reduceat(steps + log_emission[np.arange(len(path)), path], offsets[:-1])

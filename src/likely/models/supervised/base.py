@@ -34,7 +34,7 @@ from ...networks import as_network
 from ...priors import Prior
 from .build import Sample, baseline, plan
 from .files import restore, state_of
-from .inputs import kind_of, parted, read_inputs
+from .inputs import kind_of, read_inputs
 from .targets import dataset_of, entries_of, placed, weights_of, without_gaps
 from .units import check_units, input_units
 
@@ -221,7 +221,7 @@ class Supervised(Estimator):
 
     def _parted(self, answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
         """Answers in the form of y."""
-        return parted(answers, x, axis) if self.everywhere_ else answers
+        return x.parted(answers, axis) if self.everywhere_ and isinstance(x, Rows) else answers
 
     def _rows(self, X: Any) -> Inputs:
         """Rows to ask about, where the posterior is."""

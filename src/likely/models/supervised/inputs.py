@@ -16,7 +16,7 @@ from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows
 from ...networks import as_network
 
-__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "parted", "read_inputs", "rows_of_zeros"]
+__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
 
 KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
 
@@ -81,7 +81,7 @@ def rows_of_zeros(kind: str, in_shape: tuple[int, ...]) -> Inputs:
 def joined(y: Any, x: Rows) -> Any | None:
     """y of every position, one row after the other, if y has entries for them; None if it has one for each row."""
     lengths = x.lengths.tolist()
-    if x.lone and not _listed(y, 1):
+    if not x.listed and not _listed(y, 1):
         return y
     if not isinstance(y, list | tuple) and not (isinstance(y, np.ndarray) and y.dtype == object):
         return None
@@ -96,17 +96,10 @@ def joined(y: Any, x: Rows) -> Any | None:
     return np.concatenate([np.asarray(each) for each in y])
 
 
-def parted(answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
-    """Answers for all positions as a list with one array for each row; for one graph alone, as they are."""
-    if not isinstance(x, Rows) or x.lone:
-        return answers
-    return np.split(answers, x.offsets[1:-1].tolist(), axis)
-
-
 def flat_weights(sample_weight: Any, x: Rows) -> Any:
     """The weight of each row at each of its positions; one graph may have a weight for each node."""
     given = np.asarray(sample_weight)
-    if x.lone and given.shape == (len(x.features),):
+    if not x.listed and given.shape == (len(x.features),):
         return given
     if given.shape != (len(x),):
         raise DataError(
@@ -120,7 +113,7 @@ def _as_kind(X: Any) -> Rows | None:
     if isinstance(X, Rows):
         return X
     if isinstance(X, Graph):
-        return Graphs.of([X], lone=True)
+        return Graphs.of([X], listed=False)
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         X = list(X)
     if not isinstance(X, list | tuple):

@@ -10,7 +10,7 @@ import torch
 from scipy.special import ndtri
 from torch.distributions import MultivariateNormal
 
-from ...markov.sequences import Sequences
+from ....data.rows import Ragged
 from .recursion import Filtered, System
 from .smoother import scale_trils
 
@@ -50,19 +50,19 @@ class Forecast:
         return float(ndtri((1 + self.level) / 2)) * deviation
 
 
-def pairs(sequences: Sequences, means: np.ndarray, covariances: np.ndarray) -> Any:
+def pairs(sequences: Ragged, means: np.ndarray, covariances: np.ndarray) -> Any:
     """(means, covariances); a list of such pairs if X was a list."""
     if not sequences.listed:
         return means, covariances
-    return list(zip(sequences.together(means), sequences.together(covariances), strict=True))
+    return list(zip(sequences.parted(means), sequences.parted(covariances), strict=True))
 
 
-def normals(sequences: Sequences, means: np.ndarray, row: np.ndarray, covariances: np.ndarray) -> Any:
+def normals(sequences: Ragged, means: np.ndarray, row: np.ndarray, covariances: np.ndarray) -> Any:
     """A normal distribution of each step, whose covariance is that `row`; a list of such if X was a list."""
     roots = scale_trils(covariances)
     if not sequences.listed:
         return _normal(means, roots[row])
-    return [_normal(m, roots[r]) for m, r in zip(sequences.together(means), sequences.together(row), strict=True)]
+    return [_normal(m, roots[r]) for m, r in zip(sequences.parted(means), sequences.parted(row), strict=True)]
 
 
 def _normal(mean: np.ndarray, root: np.ndarray) -> MultivariateNormal:
