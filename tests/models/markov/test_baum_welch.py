@@ -10,10 +10,10 @@ import torch
 from scipy.stats import poisson
 
 from likely.core.errors import DataError
+from likely.data.rows import Ragged
 from likely.likelihoods import Poisson
 from likely.models.emissions import Columns
 from likely.models.markov.baum_welch import LEAST, BaumWelch
-from likely.models.markov.sequences import Sequences
 
 X = np.array([1.0, 0.0, 4.0, 6.0, 2.0, 5.0, 3.0])
 OFFSETS, WEIGHT = np.array([0, 4, 7]), np.array([1.0, 2.5])
@@ -25,7 +25,7 @@ def bound(*, prior=0.0, smoothing=0.0, allowed=None, **options):
     x = torch.from_numpy(X)[:, None]
     emission = Columns.of(Poisson(), x, smoothing=smoothing)
     allowed = np.ones((2, 2), dtype=bool) if allowed is None else np.array(allowed)
-    data = Sequences(x, OFFSETS, True)
+    data = Ragged(x, torch.from_numpy(OFFSETS))
     chain = (WEIGHT, allowed, np.ones(2, dtype=bool))
     return BaumWelch(emission, data, *chain, prior=prior, init="random", ordered=False, **options)
 
