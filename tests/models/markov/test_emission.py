@@ -15,7 +15,7 @@ from likely.models.markov.emission import columns_of_size, emission_of, state_me
 ROWS = torch.tensor([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0]], dtype=torch.float64)
 
 
-def test_a_mixture_is_an_emission_of_its_own_and_a_list_has_one_likelihood_for_each_column():
+def test_a_mixture_is_one_emission_and_a_list_has_one_per_column():
     assert isinstance(emission_of(GaussianMixture(n_components=2), ROWS, None, 0.0), MixtureEmission)
     columns = emission_of(["normal", "poisson"], ROWS, None, 0.0)
     assert [type(part.likelihood) for part in columns.parts] == [Normal, Poisson]
