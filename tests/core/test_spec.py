@@ -186,7 +186,7 @@ def test_get_params_lists_the_arguments_inside_too():
     [
         (lambda: Gauge(level="high"), r"Gauge\(level='high'\): level must be a number\."),
         (lambda: Gauge(level=True), r"Gauge\(level=True\): level must be a number\."),
-        (lambda: Gauge(count=2.5), r"Gauge\(count=2\.5\): count must be a whole number\."),
+        (lambda: Gauge(count=2.5), r"Gauge\(count=2\.5\): count must be an integer\."),
         (lambda: Gauge(name=3), r"Gauge\(name=3\): name must be text or None\."),
         (lambda: Gauge(wide=1), r"Gauge\(wide=1\): wide must be True or False\."),
         (lambda: Gauge(part=MLP()), r"Gauge\(part=MLP\(\)\): part must be a prior spec or None\."),

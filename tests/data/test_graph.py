@@ -72,7 +72,7 @@ def test_what_is_kept_is_made_once():
     [
         (([[1.0], [2.0]], [[0, 1], [1, 2]]), r"edge 1 is \(1, 2\), but the graph has 2 nodes, 0 to 1"),
         (([[1.0], [2.0]], [[0, 1], [1, 0], [0, 0]]), "one row for each edge, so give its transpose"),
-        (([[1.0], [2.0]], [[0.5], [1.0]]), "not whole"),
+        (([[1.0], [2.0]], [[0.5], [1.0]]), "not integers; an edge names two nodes by their index"),
         (([[1.0], [2.0]], [[0], [1]], [[1.0], [2.0]]), "edge_features has 2 rows, but there are 1 edges"),
         ((np.zeros((0, 2)), []), r"features has shape \(0, 2\)"),
         (([[1.0], [np.inf]], []), "features contains inf at row 1, column 0"),

@@ -88,5 +88,5 @@ def test_what_is_no_kernel_cannot_be_combined():
         Sum(())
     with pytest.raises(SpecError, match=r"Product\(kernels=\(1,\)\): kernels must be one kernel or more"):
         Product((1,))
-    with pytest.raises(SpecError, match="degree must be a whole number above 0"):
+    with pytest.raises(SpecError, match="degree must be an integer above 0"):
         Polynomial(degree=0)

@@ -35,7 +35,7 @@ def test_a_matrix_that_is_no_covariance_is_refused():
         cholesky(torch.full((2, 2), torch.nan, dtype=torch.float64), "raise alpha")
 
 
-def test_slopes_pass_through():
+def test_gradients_pass_through():
     start = torch.tensor([[2.0, 0.5], [0.5, 1.0]], dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda m: cholesky(0.5 * (m + m.mT), "raise alpha")[0], start)
 

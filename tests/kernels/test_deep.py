@@ -99,9 +99,9 @@ def test_networks_whose_answer_for_a_row_is_not_one_are_refused(network, layer, 
 
 
 def test_bad_values_are_refused():
-    with pytest.raises(SpecError, match=r"Deep\(features=0\): features must be a whole number above 0"):
+    with pytest.raises(SpecError, match=r"Deep\(features=0\): features must be an integer above 0"):
         Deep(features=0)
     with pytest.raises(SpecError, match="network must be a network spec"):
         Deep(network=RBF())
-    with pytest.raises(SpecError, match="random_state must be a whole number, 0 or more"):
+    with pytest.raises(SpecError, match="random_state must be an integer, 0 or more"):
         Deep(random_state=-1)

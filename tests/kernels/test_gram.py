@@ -7,7 +7,7 @@ import torch
 
 from likely.kernels import RBF, Linear, White
 from likely.kernels import gram as module
-from likely.kernels.gram import gram, gram_slope
+from likely.kernels.gram import gram, gram_gradient
 
 KERNEL = 2.0 * RBF((0.5, 1.5)) + Linear(0.3) + White(0.1)
 
@@ -42,6 +42,6 @@ def test_the_gradient_in_blocks_is_that_of_the_whole(rows, block, monkeypatch):
     half = torch.randn(13, 13, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     weight = half + half.mT
     whole = torch.autograd.grad((weight * built(rows)).sum(), parameters)
-    for ours, expected in zip(gram_slope(built, rows, weight, parameters), whole, strict=True):
+    for ours, expected in zip(gram_gradient(built, rows, weight, parameters), whole, strict=True):
         torch.testing.assert_close(ours, expected, rtol=1e-10, atol=1e-10)
-    assert gram_slope(built, rows, weight, []) == []
+    assert gram_gradient(built, rows, weight, []) == []

@@ -50,8 +50,8 @@ def expected(name, q, p, k):
 @pytest.mark.parametrize("name", ["erf", "tanh", "gelu", "sin", "softplus"])
 def test_duals_of_smooth_activations_are_integrals(name):
     q, p, k = 0.7, 1.3, 0.5
-    value, slope = dual(name, *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
-    np.testing.assert_allclose([value.item(), slope().item()], expected(name, q, p, k), atol=1e-6)
+    value, derivative = dual(name, *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
+    np.testing.assert_allclose([value.item(), derivative().item()], expected(name, q, p, k), atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["identity", "relu", "erf", "tanh", "gelu"])
@@ -74,10 +74,10 @@ def test_the_dual_of_relu_is_an_integral():
         return max(u, 0) * max(v, 0) * density(b, a)
 
     integral = integrate.dblquad(inside, 0, 10, -10, 10, epsabs=1e-8)[0]  # u > 0 exactly where the first z is
-    value, slope = dual("relu", *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
+    value, derivative = dual("relu", *(torch.tensor(v, dtype=torch.float64) for v in ([q], [p], [[k]])))
     assert value.item() == pytest.approx(integral, abs=1e-6)
     orthant = 0.25 + np.arcsin(k / np.sqrt(q * p)) / (2 * np.pi)
-    assert slope().item() == pytest.approx(orthant, abs=1e-12)
+    assert derivative().item() == pytest.approx(orthant, abs=1e-12)
 
 
 def test_a_network_without_hidden_layers_is_linear_regression():

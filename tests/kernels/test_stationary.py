@@ -35,7 +35,7 @@ def test_values_are_those_of_scikit_learn(ours, theirs):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), SAME, ids=lambda kernel: repr(kernel))
-def test_slopes_along_log_lengthscales_are_those_of_scikit_learn(ours, theirs):
+def test_gradients_in_log_lengthscales_are_those_of_scikit_learn(ours, theirs):
     module = ours.build(torch.from_numpy(X))
     _, expected = theirs(X, eval_gradient=True)
     seeds = torch.from_numpy(RNG.normal(size=(len(X), len(X))))
@@ -97,14 +97,14 @@ def test_equal_rows_are_at_no_distance_and_others_at_theirs(columns, shift):
 
 
 @pytest.mark.parametrize("other", [False, True])
-def test_slopes_of_distances_are_those_of_differences(other):
+def test_gradients_of_distances_are_those_of_differences(other):
     x, y = (torch.from_numpy(part).requires_grad_() for part in (X[:6].copy(), OTHER[:4].copy()))
     inputs = (x, y) if other else (x,)
 
     def distances(x, y=None):
         return squared_distance(x, y)
 
-    with warnings.catch_warnings():  # torch scripts its own rules for forward slopes, and warns that it does
+    with warnings.catch_warnings():  # torch scripts its own rules for forward gradients, and warns that it does
         warnings.simplefilter("ignore", DeprecationWarning)
         assert torch.autograd.gradcheck(distances, inputs, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(distances, inputs)

@@ -43,7 +43,7 @@ def test_one_label_alone_has_a_finite_estimate(label):
     ("value", "words"),
     [
         (-1.0, r"a negative value \(-1.0 at row 1\)"),
-        (0.5, r"a value that is not a whole number \(0.5 at row 1\)"),
+        (0.5, r"a value that is not an integer \(0.5 at row 1\)"),
         (2.0, r"a value outside the support \(2.0 at row 1\)"),
     ],
 )

@@ -38,5 +38,5 @@ def test_messages():
         DataError, match=r"y has a value outside the support \(4 at row 0\); Binomial needs counts 0, …, 3\."
     ):
         Binomial(total=3).check(torch.tensor([4]))
-    with pytest.raises(SpecError, match=r"Binomial\(total=0\): total must be a whole number of trials, 1 or more"):
+    with pytest.raises(SpecError, match=r"Binomial\(total=0\): total must be an integer of trials, 1 or more"):
         Binomial(total=0)

@@ -58,5 +58,5 @@ def test_labels_beyond_the_classes_are_refused():
 
 
 def test_classes_are_checked():
-    with pytest.raises(SpecError, match=r"Categorical\(classes=1\): classes must be a whole number above 1, or None"):
+    with pytest.raises(SpecError, match=r"Categorical\(classes=1\): classes must be an integer above 1, or None"):
         Categorical(classes=1)

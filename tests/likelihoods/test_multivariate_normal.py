@@ -70,5 +70,5 @@ def test_messages():
         MultivariateNormal().check(torch.tensor([[0.0, 1.0], [2.0, torch.inf]]))
     with pytest.raises(SpecError, match='covariance must be "learned" or "input"'):
         MultivariateNormal(covariance="full")
-    with pytest.raises(SpecError, match="dim must be a whole number above 0, or None"):
+    with pytest.raises(SpecError, match="dim must be an integer above 0, or None"):
         MultivariateNormal(dim=0)

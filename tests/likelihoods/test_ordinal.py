@@ -76,7 +76,5 @@ def test_estimate_gives_the_frequencies():
 def test_classes_and_support():
     assert Ordinal().target(torch.tensor([0.0, 4.0])) == Target(classes=5)
     assert Ordinal().shared(Target(classes=5)) == 4
-    with pytest.raises(
-        DataError, match=r"y has a value that is not a whole number \(1.5 at row 0\); Ordinal needs labels"
-    ):
+    with pytest.raises(DataError, match=r"y has a value that is not an integer \(1.5 at row 0\); Ordinal needs labels"):
         Ordinal().check(torch.tensor([1.5]))

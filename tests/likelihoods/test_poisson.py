@@ -44,7 +44,7 @@ def test_a_negative_count_is_named():
     message = "y has a negative value (-1.0 at row 17); Poisson needs counts 0, 1, 2, …."
     with pytest.raises(DataError, match=re.escape(message)):
         Poisson().check(y)
-    with pytest.raises(DataError, match=r"y has a value that is not a whole number \(0.3 at row 1\)"):
+    with pytest.raises(DataError, match=r"y has a value that is not an integer \(0.3 at row 1\)"):
         Poisson().check(torch.tensor([[1.0, 2.0], [0.3, 1.0]]))
     with pytest.raises(DataError, match=r"target has a negative value \(-2 at row 0\)"):
         Poisson().check(torch.tensor([-2]), name="target")

@@ -165,7 +165,7 @@ def test_constant_and_repeated_columns_change_nothing(settings):
 # --- targets outside the support --------------------------------------------------------------------------------------
 SUPPORT = [
     (Poisson(), -1.0, r"y has a negative value \(-1.0 at row 17\); Poisson needs counts 0, 1, 2, …"),
-    (Poisson(), 1.5, r"y has a value that is not a whole number \(1.5 at row 17\); Poisson needs counts 0, 1, 2, …"),
+    (Poisson(), 1.5, r"y has a value that is not an integer \(1.5 at row 17\); Poisson needs counts 0, 1, 2, …"),
     (NegativeBinomial(), -2.0, r"y has a negative value \(-2.0 at row 17\); NegativeBinomial needs counts 0, 1, 2, …"),
     (Binomial(total=5), 6.0, r"y has a value outside the support \(6.0 at row 17\); Binomial needs counts 0, …, 5"),
     (Gamma(), 0.0, r"y has a value outside the support \(0.0 at row 17\); Gamma needs positive numbers"),
@@ -317,7 +317,7 @@ def test_specs(arguments, message):
         (lambda: MCDropout(0), r"MCDropout\(draws=0\): draws must be a positive integer"),
         (lambda: Newton(max_iter=0), r"Newton\(max_iter=0\): max_iter must be positive"),
         (lambda: Exact("half"), r"Exact\(posterior='half'\): posterior must be \"point\" or \"full\""),
-        (lambda: MLP((0,)), r"MLP\(hidden=\(0,\)\): hidden must be a tuple of positive whole numbers"),
+        (lambda: MLP((0,)), r"MLP\(hidden=\(0,\)\): hidden must be a tuple of positive integers"),
         (lambda: MLP(dropout=1.0), r"MLP\(dropout=1.0\): dropout must be a probability"),
         (lambda: NormalPrior(0.0), r"Normal\(scale=0.0\): scale must be"),
         (lambda: Normal(scale=-1.0), r"Normal\(scale=-1.0\): scale must be"),

@@ -53,7 +53,7 @@ def test_sets_of_different_sizes_are_answered_as_each_by_itself(pool, output):
 def test_the_invariant_form_is_its_formula(pool):
     """ρ(pool φ(xₘ))."""
     net, x = built(pool, "set"), sets((4,))[0]
-    inner = net.each(x)
+    inner = net.element(x)
     whole = {"sum": inner.sum(0), "mean": inner.mean(0), "max": inner.amax(0)}[pool]
     torch.testing.assert_close(net(x.unsqueeze(0))[0], net.whole(whole))
 
@@ -120,8 +120,8 @@ def test_each_element_is_compared_with_the_others():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"hidden": 64}, "hidden must be a tuple of positive whole numbers"),
-        ({"after": (0,)}, "after must be a tuple of positive whole numbers"),
+        ({"hidden": 64}, "hidden must be a tuple of positive integers"),
+        ({"after": (0,)}, "after must be a tuple of positive integers"),
         ({"pool": "median"}, "pool must be one of sum, mean, max"),
         ({"output": "last"}, "output must be set or each"),
         ({"activation": "rleu"}, "activation must be one of identity"),

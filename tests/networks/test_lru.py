@@ -80,7 +80,7 @@ def test_no_parameter_makes_it_explode(rate):
     steps = 2000
     h = layer.states(torch.ones(1, steps, 2))
     assert h.isfinite().all()
-    assert all(slope.isfinite().all() for slope in torch.autograd.grad(h.sum(), [layer.log_rate, layer.phase]))
+    assert all(gradient.isfinite().all() for gradient in torch.autograd.grad(h.sum(), [layer.log_rate, layer.phase]))
     assert h.abs().max() <= layer.input_weight.abs().sum(1).max() * 2 * math.sqrt(steps)
 
 
@@ -104,7 +104,7 @@ def test_what_is_later_changes_nothing_before():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"width": 0}, "width must be a positive whole number"),
+        ({"width": 0}, "width must be a positive integer"),
         ({"state": 5}, "state must be a positive even number"),
         ({"radius": (0.9, 1.0)}, r"radius must be two numbers between 0 and 1, the smaller first"),
         ({"radius": 0.9}, "radius must be two numbers"),

@@ -175,10 +175,10 @@ def test_the_reference_batch_is_the_first_of_training():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"hidden": 64}, r"MLP\(hidden=64\): hidden must be a tuple of positive whole numbers"),
-        ({"hidden": (64, 0)}, "hidden must be a tuple of positive whole numbers"),
-        ({"hidden": (64, 2.5)}, "hidden must be a tuple of positive whole numbers"),
-        ({"hidden": (True,)}, "hidden must be a tuple of positive whole numbers"),
+        ({"hidden": 64}, r"MLP\(hidden=64\): hidden must be a tuple of positive integers"),
+        ({"hidden": (64, 0)}, "hidden must be a tuple of positive integers"),
+        ({"hidden": (64, 2.5)}, "hidden must be a tuple of positive integers"),
+        ({"hidden": (True,)}, "hidden must be a tuple of positive integers"),
         ({"activation": "rleu"}, "activation must be one of identity, sigmoid, tanh, relu, leaky_relu"),
         ({"activation": None}, "activation must be one of"),
         ({"init": "xavier"}, "init must be one of lecun, glorot, he, he_average, orthogonal"),

@@ -78,8 +78,8 @@ def test_the_last_output_of_two_directions_has_seen_everything(kind):
     x = torch.randn(2, 6, 3, requires_grad=True)
     ahead, back = net.layers[0](x).chunk(2, -1)
     torch.testing.assert_close(net(x), net.readout(torch.cat([ahead[:, -1], back[:, 0]], -1)))
-    slope = torch.autograd.grad(net(x).sum(), x)[0]
-    assert bool((slope != 0).all())
+    gradient = torch.autograd.grad(net(x).sum(), x)[0]
+    assert bool((gradient != 0).all())
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,7 +152,7 @@ def test_unknown_tokens_are_named(kind):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"layers": 0}, "layers must be a positive whole number"),
+        ({"layers": 0}, "layers must be a positive integer"),
         ({"output": "first"}, "output must be one of last, mean, each"),
         ({"dropout": 1.0}, "dropout must be a probability, 0 or more and below 1"),
         ({"tokens": 0}, "tokens must be how many different tokens there are"),
@@ -165,7 +165,7 @@ def test_a_wrong_argument_is_named(kind, arguments, message):
 
 @pytest.mark.parametrize("kind", GATES)
 def test_wrong_sizes_are_named(kind):
-    with pytest.raises(SpecError, match=rf"{kind.__name__}\(hidden=0\): hidden must be a positive whole number"):
+    with pytest.raises(SpecError, match=rf"{kind.__name__}\(hidden=0\): hidden must be a positive integer"):
         kind(0)
     with pytest.raises(SpecError, match=r"would have [\d,]+ weights; it must keep them at 100,000,000 or fewer"):
         kind(10**6).build((5, 3), 1)

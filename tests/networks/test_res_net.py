@@ -113,8 +113,8 @@ def test_it_learns_digits():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"channels": ()}, "channels must be a tuple of positive whole numbers"),
-        ({"blocks": 0}, r"ResNet\(blocks=0\): blocks must be a whole number, 1 or more"),
+        ({"channels": ()}, "channels must be a tuple of positive integers"),
+        ({"blocks": 0}, r"ResNet\(blocks=0\): blocks must be an integer, 1 or more"),
         ({"preactivation": 1}, "preactivation must be True or False"),
         ({"padding": "valid"}, "padding must be one of zero, circular, reflect"),
         ({"norm": "weight"}, "norm must be None or one of batch, layer"),

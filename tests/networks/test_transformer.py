@@ -181,11 +181,11 @@ def test_unknown_tokens_are_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"width": 0}, r"Transformer\(width=0\): width must be a positive whole number"),
-        ({"width": 2.5}, "width must be a positive whole number"),
+        ({"width": 0}, r"Transformer\(width=0\): width must be a positive integer"),
+        ({"width": 2.5}, "width must be a positive integer"),
         ({"heads": 3}, "heads must be a number that divides width=64: 1, 2, 4, 8, 16, 32 or 64"),
-        ({"layers": 0}, "layers must be a positive whole number"),
-        ({"hidden": 0}, "hidden must be None or a positive whole number"),
+        ({"layers": 0}, "layers must be a positive integer"),
+        ({"hidden": 0}, "hidden must be None or a positive integer"),
         ({"norm": "batch"}, "norm must be 'pre' or 'post'"),
         ({"positions": "rotary"}, "positions must be 'learned' or 'sinusoidal' or 'relative' or None"),
         ({"join": "multiply"}, "join must be 'add' or 'concatenate'"),
@@ -199,8 +199,8 @@ def test_unknown_tokens_are_refused():
         ({"output": "first"}, "output must be 'class' or 'mean' or 'last' or 'each'"),
         ({"dropout": 1.0}, "dropout must be a probability, 0 or more and below 1"),
         ({"activation": "glu"}, "activation must be one of identity, sigmoid"),
-        ({"tokens": 0}, "tokens must be None or a positive whole number"),
-        ({"longest": -1}, "longest must be None or a positive whole number"),
+        ({"tokens": 0}, "tokens must be None or a positive integer"),
+        ({"longest": -1}, "longest must be None or a positive integer"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments, message):

@@ -11,7 +11,7 @@ from likely.core.spec import Spec
 from likely.inference import MAP
 from likely.networks import Network, UNet
 from likely.networks.layers.conv import Conv
-from likely.networks.layers.resample import UPSAMPLES, max_with_places
+from likely.networks.layers.resample import UPSAMPLES, max_with_indices
 from likely.networks.u_net import Level, Padded, Raise
 from likely.optim import Adam
 
@@ -45,8 +45,8 @@ def test_a_level_is_its_equation(upsample, skip):
     assert isinstance(level, Level)
     x = torch.randn(2, 2, 6, 6)
     e = level.encode(x)
-    below, places = max_with_places(e)
-    back = level.up(level.inner(below), places, e.shape[2:])
+    below, indices = max_with_indices(e)
+    back = level.up(level.inner(below), indices, e.shape[2:])
     assert back.shape == e.shape
     torch.testing.assert_close(level(x), level.decode(torch.cat([e, back], 1) if skip == "concatenate" else e + back))
 
@@ -122,7 +122,7 @@ def test_a_classifier_with_labels_at_pixels_segments_images():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"channels": ()}, "channels must be a tuple of positive whole numbers"),
+        ({"channels": ()}, "channels must be a tuple of positive integers"),
         ({"upsample": "max"}, r"UNet\(upsample='max'\): upsample must be one of nearest, bilinear, unpool, transposed"),
         ({"skip": None}, "skip must be concatenate or add"),
         ({"output": "last"}, "output must be each or mean"),

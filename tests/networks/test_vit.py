@@ -49,7 +49,7 @@ def test_patches_are_a_set_but_for_their_positions():
     net, x = tiny(output="class").build((1, 6, 6), 3).double().eval(), torch.randn(2, 1, 6, 6, dtype=torch.float64)
     moved = x.roll(2, -1)  # whole patches
     assert (net(moved) - net(x)).abs().max() > 1e-4
-    net.encoder.places.weight.data.zero_()
+    net.encoder.positions.weight.data.zero_()
     torch.testing.assert_close(net(moved), net(x))
 
 
@@ -94,8 +94,8 @@ def test_it_reads_digits():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"patch": 0}, r"ViT\(patch=0\): patch must be a positive whole number"),
-        ({"patch": (4, 4)}, "patch must be a positive whole number"),
+        ({"patch": 0}, r"ViT\(patch=0\): patch must be a positive integer"),
+        ({"patch": (4, 4)}, "patch must be a positive integer"),
         ({"heads": 6}, "heads must be a number that divides width=64: 1, 2, 4, 8, 16, 32 or 64"),
         ({"output": "each"}, "output must be 'class' or 'mean'"),
         ({"dropout": -0.1}, "dropout must be a probability"),

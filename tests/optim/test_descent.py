@@ -32,13 +32,13 @@ def test_sufficient_decrease_holds_at_every_step(search, lr):
     closure = closure_of(optimizer, rosenbrock, point)
     for _ in range(200):
         start = point.detach().clone().requires_grad_()
-        (slope,) = torch.autograd.grad(rosenbrock(start), start)
+        (gradient,) = torch.autograd.grad(rosenbrock(start), start)
         before = optimizer.step(closure).item()
         t = optimizer.step_size
         assert t > 0
-        torch.testing.assert_close(point.detach(), start.detach() - t * lr * slope)
+        torch.testing.assert_close(point.detach(), start.detach() - t * lr * gradient)
         assert before == rosenbrock(start).item()
-        assert rosenbrock(point).item() <= before - search.decrease * t * lr * slope.square().sum().item()
+        assert rosenbrock(point).item() <= before - search.decrease * t * lr * gradient.square().sum().item()
 
 
 def test_the_gradient_left_behind_is_that_of_the_new_point():
@@ -56,7 +56,7 @@ def test_the_gradient_left_behind_is_that_of_the_new_point():
 
 
 def test_where_no_step_descends_nothing_changes():
-    """|p| at its kink from a made-up slope: every trial raises the loss."""
+    """|p| at its kink from a made-up gradient: every trial raises the loss."""
     point = torch.zeros(1, requires_grad=True)
     optimizer = GradientDescent().build([point])
 

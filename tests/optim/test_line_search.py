@@ -17,10 +17,10 @@ def test_it_is_the_longest_step_of_the_sequence_that_descends_enough(steepness, 
     def along(t: float) -> float:
         return steepness * (t - 0.4) ** 2
 
-    value, slope = along(0.0), -0.8 * steepness
-    step = armijo(along, value, slope, shrink, decrease, initial=3.0)
-    assert along(step) <= value + decrease * step * slope
-    assert step / shrink > 3.0 or along(step / shrink) > value + decrease * step / shrink * slope
+    value, derivative = along(0.0), -0.8 * steepness
+    step = armijo(along, value, derivative, shrink, decrease, initial=3.0)
+    assert along(step) <= value + decrease * step * derivative
+    assert step / shrink > 3.0 or along(step / shrink) > value + decrease * step / shrink * derivative
 
 
 def test_the_last_evaluation_is_at_the_step():
@@ -44,7 +44,7 @@ def test_it_gives_up_with_a_step_of_zero():
 
 
 def test_it_goes_downhill_only():
-    with pytest.raises(SpecError, match="slope must be negative, that of a direction of descent; found 2"):
+    with pytest.raises(SpecError, match="derivative must be negative: that along a descent direction; found 2"):
         armijo(lambda t: t, 0.0, 2.0)
 
 
@@ -61,7 +61,7 @@ def test_every_line_search_descends_and_is_a_value(spec):
         ({"shrink": 1.0}, r"Armijo\(shrink=1.0\): shrink must be above 0 and below 1"),
         ({"decrease": 0}, "decrease must be above 0 and below 1"),
         ({"initial": -1.0}, "initial must be a positive number"),
-        ({"max_backtracks": 0}, "max_backtracks must be a whole number, 1 or more"),
+        ({"max_backtracks": 0}, "max_backtracks must be an integer, 1 or more"),
     ],
 )
 def test_a_wrong_argument_is_named(arguments, message):

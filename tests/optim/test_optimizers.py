@@ -179,8 +179,8 @@ def test_lbfgs_solves_a_quadratic():
             lambda: GradientDescent(line_search="armijo"),
             r"line_search must be None or a line search such as Armijo\(\)",
         ),
-        (lambda: LBFGS(history=0), "history must be a whole number, 1 or more"),
-        (lambda: LBFGS(iterations=2.5), "iterations must be a whole number, 1 or more"),
+        (lambda: LBFGS(history=0), "history must be an integer, 1 or more"),
+        (lambda: LBFGS(iterations=2.5), "iterations must be an integer, 1 or more"),
         (lambda: LBFGS(tol=-1), "tol must be 0 or more"),
     ],
 )

@@ -38,7 +38,7 @@ def test_without_warm_up_they_start_at_one_and_never_rise(schedule):
 
 @pytest.mark.parametrize("schedule", WARM, ids=str)
 def test_warm_up_rises_in_a_line_to_one(schedule):
-    """10 steps of 100, given as a number or as a share."""
+    """10 steps of 100, given as a number or as a fraction."""
     factors = [schedule.factor(step, 100) for step in range(100)]
     assert factors[:10] == pytest.approx([(step + 1) / 11 for step in range(10)])
     assert factors[10] == 1
@@ -72,7 +72,7 @@ def test_one_cycle_agrees_with_torch(total):
             peer.step()
 
 
-def test_step_decay_counts_steps_or_shares():
+def test_step_decay_counts_steps_or_fractions():
     assert [StepDecay(3, 0.5).factor(step, 9) for step in (0, 2, 3, 5, 6)] == [1, 1, 0.5, 0.5, 0.25]
     assert [StepDecay(0.1, 0.5).factor(step, 30) for step in (2, 3, 5, 6, 9)] == [1, 0.5, 0.5, 0.25, 0.125]
 
@@ -92,12 +92,12 @@ def test_inverse_sqrt_is_that_of_the_transformer():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: StepDecay(every=0), "every must be a positive number of steps or share of them"),
+        (lambda: StepDecay(every=0), "every must be positive: a number of steps, or a fraction of them when below 1"),
         (lambda: StepDecay(decay=2), "decay must be above 0 and at most 1"),
         (lambda: Exponential(rate=-1), "rate must be 0 or more"),
         (lambda: Cosine(final=2), r"Cosine\(final=2\): final must be 0 or more and at most 1"),
         (lambda: Linear(warmup=-3), "warmup must be 0 or more: a number of steps"),
-        (lambda: OneCycle(warmup=10), "warmup must be a share of the steps"),
+        (lambda: OneCycle(warmup=10), "warmup must be a fraction of the steps"),
         (lambda: OneCycle(start="low"), "start must be 0 or more and at most 1"),
         (lambda: InverseSqrt(warmup=None), "warmup must be 0 or more"),
     ],

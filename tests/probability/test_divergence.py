@@ -219,7 +219,7 @@ def test_the_same_seed_gives_the_same_answer_and_global_state_stays():
             lambda: kl(Normal(0.0, 1.0), MultivariateNormal(torch.zeros(2), torch.eye(2))),
             r"of p has shape \(\), of q \(2,\)",
         ),
-        (lambda: entropy(Poisson(2.0), draws=1), "draws must be a whole number of 2 or more; found 1"),
+        (lambda: entropy(Poisson(2.0), draws=1), "draws must be an integer of 2 or more; found 1"),
     ],
 )
 def test_errors_say_what_would_do(call, message):

@@ -63,7 +63,7 @@ def test_a_root_may_be_a_function_without_parents():
     ("model", "message"),
     [
         ({"a": lambda b: Normal(b, 1.0), "b": lambda a: Normal(a, 1.0)}, "model has a cycle: .* → .* → "),
-        ({"a": lambda rain: Normal(rain, 1.0)}, r"model\['a'\] has the parent 'rain', which is no variable"),
+        ({"a": lambda rain: Normal(rain, 1.0)}, r"model\['a'\] has the parent 'rain', which is not a variable"),
         ({"a": 3.0}, r"model\['a'\] must be a torch distribution or a function of its parents; found 3.0"),
         ({"a": lambda *parents: Normal(0.0, 1.0)}, r"model\['a'\] takes 'parents' without a name"),
         ({"a": Normal(0.0, 1.0), "b": lambda a: a}, r"model\['b'\] must give a torch distribution; it gave Tensor"),

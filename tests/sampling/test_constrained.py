@@ -22,7 +22,7 @@ from likely.core.errors import DataError
 from likely.sampling import HMC, NUTS, Chains, Langevin, MetropolisHastings, sample
 from likely.sampling.constrained import bijection
 from likely.sampling.density import as_log_density
-from likely.sampling.gradient import slope
+from likely.sampling.gradient import value_and_gradient
 
 real, positive, simplex = constraints.real, constraints.positive, constraints.simplex
 
@@ -121,8 +121,8 @@ def test_a_known_gradient_is_carried_over():
             return self(x), 1 / x - 1
 
     space, z = bijection(positive, (3,), "x"), torch.tensor([[-1.0, 0.5, 2.0]], dtype=torch.float64)
-    known = slope(space.density(as_log_density(Known(), "log_prob")), z)
-    found = slope(space.density(as_log_density(lambda x: (x.log() - x).sum(1), "log_prob")), z)
+    known = value_and_gradient(space.density(as_log_density(Known(), "log_prob")), z)
+    found = value_and_gradient(space.density(as_log_density(lambda x: (x.log() - x).sum(1), "log_prob")), z)
     torch.testing.assert_close(known, found)
 
 
@@ -145,8 +145,8 @@ def test_everywhere_is_no_constraint():
         (Gamma(1.0, 1.0), 0.0, {}, r"initial 0 of chain 0 is not inside the support, .*; start inside"),
         (lambda x: -x.sum(1), [1.0, -1.0], {"support": positive}, r"initial \[1, -1\] of chain 0 is not inside"),
         (lambda x: -x, 1.0, {"support": simplex}, r"is of more axes than positions of shape \(\)"),
-        (lambda x: -x, 1.0, {"support": constraints.nonnegative_integer}, r"whole numbers, .* use Gibbs"),
-        (Poisson(3.0), 1.0, {}, "whole numbers, which have no slope; use Gibbs"),
+        (lambda x: -x, 1.0, {"support": constraints.nonnegative_integer}, r"integers, .* use Gibbs"),
+        (Poisson(3.0), 1.0, {}, "integers, which have no gradient; use Gibbs"),
         (lambda x: -x.sum((1, 2)), torch.eye(2)[None], {"support": constraints.positive_definite}, "no one-to-one map"),
         (
             lambda x: -x.sum(1),

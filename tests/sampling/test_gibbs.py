@@ -233,7 +233,7 @@ def _beta(a, b):
             r"conditionals\[\(0, 1\)\] gave a distribution of shape \(4,\); it must give 2 numbers",
         ),
         (Gibbs(supports={0: (1, 2)}), [0.0, 0.0], r"initial has 0 at coordinate 0; its support is \[1.0, 2.0\]"),
-        (Gibbs(), [0, 0], r"Coordinate 0 of positions that are whole numbers has neither .*Gibbs\(supports=…\)"),
+        (Gibbs(), [0, 0], r"Coordinate 0 of positions that are integers has neither .*Gibbs\(supports=…\)"),
         (Gibbs(supports={5: (0, 1)}), [0.0, 0.0], "Gibbs names the coordinate 5; positions have 0 to 1"),
         (
             Gibbs(conditionals={0: first_given_second}, supports={0: (0.0, 1.0)}),

@@ -1,4 +1,4 @@
-"""What holds for every method that follows slopes: moments, invariance, calibration, and what bad densities get."""
+"""What holds for every method that follows gradients: moments, invariance, calibration, and what bad densities get."""
 
 import math
 import sys
@@ -13,7 +13,7 @@ from torch.distributions import Beta, Binomial, Normal, constraints
 
 from likely.core.errors import ConvergenceWarning, DataError
 from likely.sampling import HMC, NUTS, Chains, Langevin, sample
-from likely.sampling.gradient import first_slope, slope
+from likely.sampling.gradient import first_value_and_gradient, value_and_gradient
 
 METHODS = [HMC(), NUTS(), Langevin()]
 
@@ -253,7 +253,7 @@ def test_densities_that_will_not_do_are_refused(method, log_prob, message):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_whole_numbers_are_refused(method):
-    with pytest.raises(DataError, match="needs positions that are real numbers; for whole numbers use Gibbs"):
+    with pytest.raises(DataError, match="needs positions that are real numbers; for integers use Gibbs"):
         sample(lambda x: -x.double().square(), 1, method)
 
 
@@ -303,13 +303,13 @@ def test_parameters_that_a_distribution_refuses_are_no_error_on_the_way():
         )
 
 
-def test_slopes_that_are_not_numbers_or_too_steep_are_no_mass():
+def test_gradients_that_are_not_numbers_or_too_steep_are_no_mass():
     def log_prob(x):
         return torch.stack([x[0, 0], x[1, 0] * math.nan, x[2, 0] * 1e300, (x[3, 0] - 4).sqrt()])
 
     x = torch.tensor([[1.0], [2.0], [3.0], [4.0]], dtype=torch.float64)
-    value, gradient = slope(log_prob, x)
+    value, gradient = value_and_gradient(log_prob, x)
     assert value.tolist() == [1.0, -math.inf, -math.inf, -math.inf]
     assert gradient[:, 0].tolist() == [1.0, 0.0, 0.0, 0.0]
     with pytest.raises(DataError, match=r"not finite where chain 1 starts, at 2"):
-        first_slope(lambda x: log_prob(x[:, None]), x[:, 0])
+        first_value_and_gradient(lambda x: log_prob(x[:, None]), x[:, 0])

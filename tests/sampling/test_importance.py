@@ -76,7 +76,7 @@ def test_few_effective_draws_are_said():
         (lambda: importance(Uniform(5.0, 6.0), Uniform(0.0, 1.0), 10), "−inf at all 10 draws of the proposal"),
         (lambda: importance(lambda x: x * math.inf, Uniform(1.0, 2.0), 10), "log_target is inf at"),
         (lambda: importance(Normal(0.0, 1.0), 3.0, 10), "proposal must be a torch distribution"),
-        (lambda: importance(Normal(0.0, 1.0), Normal(0.0, 1.0), 1), "n must be a whole number of 2 or more"),
+        (lambda: importance(Normal(0.0, 1.0), Normal(0.0, 1.0), 1), "n must be an integer of 2 or more"),
         (
             lambda: importance(Normal(0.0, 1.0), Normal(0.0, 1.0), 20, random_state=0).mean(torch.sum),
             "f must give one value",

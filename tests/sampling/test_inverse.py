@@ -71,7 +71,7 @@ def test_the_same_seed_gives_the_same_bits_and_no_global_change():
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
-        (lambda: inverse_transform(torch.log, 0), DataError, "n must be a whole number of 1 or more; found 0"),
+        (lambda: inverse_transform(torch.log, 0), DataError, "n must be an integer of 1 or more; found 0"),
         (
             lambda: inverse_transform(3.0, 5),
             DataError,

@@ -227,7 +227,7 @@ def test_matrices_that_are_not_stochastic_are_refused(matrix, message):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda c: c.period(3), "state must be a whole number from 0 to 2; found 3"),
+        (lambda c: c.period(3), "state must be an integer from 0 to 2; found 3"),
         (lambda c: c.sample(-1), "n_steps must be 0 or more and chains 1 or more; found -1 and None"),
         (lambda c: c.sample(5, start=[0.5, 0.2, 0.2]), "start must be a state or 3 probabilities that sum to 1"),
         (lambda c: c.mixing_time(0.0), "epsilon must lie between 0 and 1; found 0.0"),

@@ -175,9 +175,9 @@ def test_a_nan_on_the_way_is_an_error_with_its_place():
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"draws": 0}, DataError, "draws must be a whole number of 1 or more; found 0"),
-        ({"warmup": -1}, DataError, "warmup must be a whole number of 0 or more; found -1"),
-        ({"chains": 2.5}, DataError, "chains must be a whole number of 1 or more; found 2.5"),
+        ({"draws": 0}, DataError, "draws must be an integer of 1 or more; found 0"),
+        ({"warmup": -1}, DataError, "warmup must be an integer of 0 or more; found -1"),
+        ({"chains": 2.5}, DataError, "chains must be an integer of 1 or more; found 2.5"),
         (
             {"chains": 3, "initial": torch.zeros(4, 2)},
             DataError,

@@ -67,17 +67,17 @@ class Saver:
             return None
         header, tensors = read_file(self.checkpoint.path)
         for name, expected in self.fingerprint.items():
-            found = header.get("fingerprint", {}).get(name)
-            if found != expected:
+            stored = header.get("fingerprint", {}).get(name)
+            if stored != expected:
                 raise ModelFileError(
-                    f"checkpoint {self.checkpoint.path} belongs to another fit: its {name} was {found!r}, now it is "
+                    f"checkpoint {self.checkpoint.path} belongs to another fit: its {name} was {stored!r}, now it is "
                     f"{expected!r}. Delete the file, or give another path."
                 )
         return _unpack(header["state"], tensors)
 
-    def refuse_seeds(self, found: list[int], expected: list[int]) -> None:
+    def refuse_seeds(self, stored: list[int], expected: list[int]) -> None:
         """Refuse the state of a run from another random_state."""
-        if self.checkpoint is not None and found != expected:
+        if self.checkpoint is not None and stored != expected:
             raise ModelFileError(
                 f"checkpoint {self.checkpoint.path} belongs to a fit with another random_state. "
                 "Delete the file, or give another path."

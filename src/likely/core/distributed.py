@@ -1,4 +1,4 @@
-"""More than one process: under `torchrun` the same `fit` shares the rows and sums what it learns from them."""
+"""More than one process: under `torchrun` each fits its own rows, and what they learn is summed."""
 
 from __future__ import annotations
 

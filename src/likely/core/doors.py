@@ -30,8 +30,8 @@ def check_sizes(owner: str, arrays: dict[str, tuple[Any, str]]) -> dict[str, int
         sizes = match(axes.split(), tuple(array.shape), known)
         if sizes is None:
             needs = " and ".join(f"{name} ({', '.join(own.split())})" for name, (_, own) in arrays.items())
-            found = " and ".join(str(tuple(given.shape)) for given, _ in arrays.values())
-            raise DataError(f"{owner} needs {needs}; found {found}.")
+            shapes = " and ".join(str(tuple(given.shape)) for given, _ in arrays.values())
+            raise DataError(f"{owner} needs {needs}; found {shapes}.")
         known.update(sizes)
     return known
 
@@ -45,8 +45,8 @@ def check_offsets(owner: str, offsets: np.ndarray, rows: int) -> None:
     """
     sound = offsets.ndim == 1 and len(offsets) >= 1 and offsets.dtype.kind == "i"
     if not sound or offsets[0] != 0 or offsets[-1] != rows or bool((offsets[1:] < offsets[:-1]).any()):
-        found = f"{offsets[0]} … {offsets[-1]}" if offsets.ndim == 1 and len(offsets) else f"shape {offsets.shape}"
-        raise DataError(f"{owner} needs offsets that rise from 0 to {rows}, the number of rows; found {found}.")
+        given = f"{offsets[0]} … {offsets[-1]}" if offsets.ndim == 1 and len(offsets) else f"shape {offsets.shape}"
+        raise DataError(f"{owner} needs offsets that rise from 0 to {rows}, the number of rows; found {given}.")
 
 
 def check_indices(owner: str, name: str, indices: np.ndarray, size: int, *, least: int = 0) -> None:
@@ -59,5 +59,5 @@ def check_indices(owner: str, name: str, indices: np.ndarray, size: int, *, leas
     if indices.dtype.kind not in "iu":
         raise DataError(f"{owner} needs {name} that are integers; found {indices.dtype}.")
     if indices.size and not (indices.min() >= least and indices.max() < size):
-        found = f"{indices.min()} to {indices.max()}"
-        raise DataError(f"{owner} needs {name} from {least} to {size - 1}; found {found}.")
+        span = f"{indices.min()} to {indices.max()}"
+        raise DataError(f"{owner} needs {name} from {least} to {size - 1}; found {span}.")

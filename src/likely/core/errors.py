@@ -19,7 +19,7 @@ __all__ = [
 
 
 class LikelyError(ValueError):
-    """Base of every error that a user can cause and mend."""
+    """Base of every error that a user can cause and fix."""
 
 
 class SpecError(LikelyError):

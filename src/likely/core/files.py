@@ -68,28 +68,27 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, T
     return header.description, tensors
 
 
-def check_tensors(expected: Mapping[str, tuple[int, ...]], found: Mapping[str, Tensor]) -> None:
+def check_tensors(expected: Mapping[str, tuple[int, ...]], tensors: Mapping[str, Tensor]) -> None:
     """The file holds just the tensors that its specs ask for, in the right shapes."""
-    missing, extra = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
+    missing, extra = sorted(set(expected) - set(tensors)), sorted(set(tensors) - set(expected))
     if missing or extra:
         raise ModelFileError(f"The file does not fit its own specs: missing {missing[:3]}, unexpected {extra[:3]}.")
     for name, shape in expected.items():
-        if tuple(found[name].shape) != tuple(shape):
-            raise ModelFileError(
-                f"The file does not fit its own specs: {name} has shape {tuple(found[name].shape)}, not {tuple(shape)}."
-            )
+        stored = tuple(tensors[name].shape)
+        if stored != tuple(shape):
+            raise ModelFileError(f"The file does not fit its own specs: {name} has shape {stored}, not {tuple(shape)}.")
 
 
 def _separate(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """Contiguous tensors on the CPU; copied only where two share their memory, which a file cannot express."""
-    found: dict[str, Tensor] = {}
+    copies: dict[str, Tensor] = {}
     seen: set[int] = set()
     for name, tensor in tensors.items():
         plain = tensor.detach().cpu().contiguous()
         memory = plain.untyped_storage().data_ptr()
-        found[name] = plain.clone() if memory in seen else plain
+        copies[name] = plain.clone() if memory in seen else plain
         seen.add(memory)
-    return found
+    return copies
 
 
 def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
@@ -117,5 +116,5 @@ def _sync_folder(folder: Path) -> None:
 def _remove(temporary: Path) -> None:
     try:
         temporary.unlink(missing_ok=True)
-    except (OSError, ValueError):  # the folder is gone, or its name is no name: there is nothing to remove
+    except (OSError, ValueError):  # the folder is gone, or its name is not a valid one: there is nothing to remove
         return

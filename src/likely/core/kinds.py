@@ -24,7 +24,7 @@ class Kind(NamedTuple):
 
 _PLAIN: dict[Any, Kind] = {
     bool: Kind(lambda v: isinstance(v, bool), "True or False"),
-    int: Kind(lambda v: isinstance(v, int) and not isinstance(v, bool), "a whole number"),
+    int: Kind(lambda v: isinstance(v, int) and not isinstance(v, bool), "an integer"),
     float: Kind(lambda v: isinstance(v, int | float) and not isinstance(v, bool), "a number"),
     str: Kind(lambda v: isinstance(v, str | os.PathLike), "text"),
     types.NoneType: Kind(lambda v: v is None, "None"),
@@ -52,13 +52,13 @@ def hints_of(cls: type) -> dict[str, Any]:
 @cache
 def _kinds_of(cls: Any) -> dict[str, list[Kind]]:
     """The kinds of each field; fields that may hold anything else (functions, data, containers) are left out."""
-    found: dict[str, list[Kind]] = {}
+    kinds_by_name: dict[str, list[Kind]] = {}
     hints = hints_of(cls)
     for field in dataclasses.fields(cls):
         kinds = [_kind(hint) for hint in _alternatives(hints.get(field.name, Any))]
         if all(kind is not None for kind in kinds):
-            found[field.name] = [kind for kind in kinds if kind is not None]
-    return found
+            kinds_by_name[field.name] = [kind for kind in kinds if kind is not None]
+    return kinds_by_name
 
 
 def _alternatives(hint: Any) -> list[Any]:

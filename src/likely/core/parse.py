@@ -148,13 +148,13 @@ def _inner(node: ast.expr, name: str, inner: list[type[Spec]], text: str) -> Spe
 
 def _inner_axes(cls: type[Spec], name: str) -> list[type[Spec]]:
     """The axes of the specs that a field may hold, from its annotation."""
-    found: list[type[Spec]] = []
+    axes: list[type[Spec]] = []
 
     def walk(hint: Any) -> None:
         if isinstance(hint, type) and issubclass(hint, Spec) and hint is not Spec:
-            found.append(hint)
+            axes.append(hint)
         for argument in typing.get_args(hint):
             walk(argument)
 
     walk(hints_of(cls).get(name))
-    return found
+    return axes

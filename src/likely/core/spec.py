@@ -182,8 +182,8 @@ def registered(axis: type[S] | str) -> dict[str, type[S]]:
     name = axis if isinstance(axis, str) else axis.axis
     if name not in _REGISTRY:
         raise SpecError(f"Unknown axis {name!r}; known: {', '.join(sorted(_AXES))}.")
-    found = _REGISTRY[name] or {_AXES[name].__name__: _AXES[name]}
-    return dict(sorted(found.items()))  # type: ignore[arg-type]
+    classes = _REGISTRY[name] or {_AXES[name].__name__: _AXES[name]}
+    return dict(sorted(classes.items()))  # type: ignore[arg-type]
 
 
 def refuse_namesake(new: type, known: type | None, axis: str) -> None:
@@ -204,8 +204,8 @@ def as_spec(value: Any, axis: type[S], argument: str) -> S:
     if isinstance(value, type) and issubclass(value, axis):
         raise SpecError(f"{argument}={value.__name__} is a class; write {argument}={value.__name__}().")
     names = ", ".join(registered(axis))
-    found = f"the {value.axis} {_short(value)}" if isinstance(value, Spec) else _short(value)
-    raise SpecError(f"{argument} must be one of the {axis.axis} specs ({names}); found {found}.")
+    given = f"the {value.axis} {_short(value)}" if isinstance(value, Spec) else _short(value)
+    raise SpecError(f"{argument} must be one of the {axis.axis} specs ({names}); found {given}.")
 
 
 def require(condition: bool, spec: Any, name: str, needs: str) -> None:
@@ -216,7 +216,7 @@ def require(condition: bool, spec: Any, name: str, needs: str) -> None:
 
 
 def is_whole(value: object, least: int = 1) -> bool:
-    """Whether this is a whole number of `least` or more; True and False are none.
+    """Whether this is an integer of `least` or more; True and False are not.
 
     >>> is_whole(3), is_whole(0), is_whole(2.0), is_whole(True)
     (True, False, False, False)
@@ -225,7 +225,7 @@ def is_whole(value: object, least: int = 1) -> bool:
 
 
 def is_share(value: object) -> bool:
-    """Whether this is a share that leaves something: 0 or more, and below 1.
+    """Whether this is a fraction in [0, 1).
 
     >>> is_share(0.5), is_share(1)
     (True, False)

@@ -80,7 +80,7 @@ def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:
 
 
 def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = False) -> None:
-    """Raise a `DataError` with the place of the first NaN or infinity; with `missing`, of the first infinity."""
+    """Raise a `DataError` with the position of the first NaN or infinity; with `missing`, of the first infinity."""
     if not x.is_floating_point() or bool(torch.isfinite(x.sum())):
         return
     for start in range(0, len(x), 65536):
@@ -89,12 +89,12 @@ def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = F
         if len(bad):
             place = [int(i) for i in bad[0]]
             value = x[start : start + 65536][tuple(place)].item()
-            found = "NaN" if value != value else f"infinity ({'inf' if value > 0 else '-inf'})"
+            shown = "NaN" if value != value else f"infinity ({'inf' if value > 0 else '-inf'})"
             row, rest = place[0] + start, place[1:]
             column = f", column {columns[rest[0]]!r}" if columns is not None and rest else ""
             column = column or (f", column {rest[0]}" if len(rest) == 1 else f", position {rest}" if rest else "")
             raise DataError(
-                f"{name} contains {found} at row {row}{column}; drop or fill such values first "
+                f"{name} contains {shown} at row {row}{column}; drop or fill such values first "
                 "(likely.TableModel fills missing ones in tables)."
             )
 
@@ -106,12 +106,12 @@ def device_of(device: Any) -> torch.device:
             return torch.device("cpu")
         return torch.device("cuda", int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
     try:
-        found = torch.device(device)
-        torch.zeros(1, device=found).item()  # a name that torch knows may still have no hardware behind it
+        usable = torch.device(device)
+        torch.zeros(1, device=usable).item()  # a name that torch knows may still have no hardware behind it
     except (RuntimeError, TypeError, AssertionError, NotImplementedError) as error:
         reason = (str(error).splitlines() or [""])[0]
         raise DataError(f'device={device!r} cannot be used here ({reason}); use "auto", "cpu" or "cuda".') from error
-    return found
+    return usable
 
 
 def _numbers(array: np.ndarray) -> np.ndarray:
@@ -151,8 +151,8 @@ def _shared(array: np.ndarray) -> Tensor:
 
 def _checked_tensor(estimator: Any, x: Tensor, reset: bool) -> Tensor:
     if x.layout != torch.strided or x.is_complex() or x.is_quantized or x.ndim < 2:
-        found = f"{x.dtype} of shape {tuple(x.shape)}, {str(x.layout).removeprefix('torch.')}"
-        raise DataError(f"X must be a real, dense tensor of rows (n, …); found {found}.")
+        given = f"{x.dtype} of shape {tuple(x.shape)}, {str(x.layout).removeprefix('torch.')}"
+        raise DataError(f"X must be a real, dense tensor of rows (n, …); found {given}.")
     if 0 in x.shape:
         raise DataError(f"X is empty: its shape is {tuple(x.shape)}.")
     if reset:

@@ -1,4 +1,4 @@
-"""Augmentation: training rows changed at random in ways that leave their targets true, anew in every batch.
+"""Augmentation: training rows changed at random in ways that leave their targets valid, anew in every batch.
 
 Each is a tensor program on a whole batch of images (n, c, h, w) or signals (n, c, t) or (n, t), drawn from torch's
 generator, which training seeds. `MAP(augment=Flip() + Crop(2))` uses two, one after the other. Without strength (a
@@ -51,7 +51,7 @@ class Augment(Spec, axis="augment"):
     def __add__(self, other: Augment) -> Compose:
         if not isinstance(other, Augment):
             return NotImplemented
-        own, more = (each.parts if isinstance(each, Compose) else (each,) for each in (self, other))
+        own, more = (augment.parts if isinstance(augment, Compose) else (augment,) for augment in (self, other))
         return Compose((*own, *more))
 
 
@@ -70,8 +70,8 @@ class Compose(Augment):
         return cls((Flip(), Crop()))
 
     def validate(self) -> None:
-        found = isinstance(self.parts, tuple) and all(isinstance(part, Augment) for part in self.parts)
-        require(found, self, "parts", "a list of augmentations, such as (Flip(), Crop())")
+        augments = isinstance(self.parts, tuple) and all(isinstance(part, Augment) for part in self.parts)
+        require(augments, self, "parts", "a list of augmentations, such as (Flip(), Crop())")
 
     def change(self, x: Any) -> Any:
         for part in self.parts:
@@ -100,14 +100,14 @@ class Flip(Augment):
         require(0 <= self.probability <= 1, self, "probability", "between 0 and 1")
 
     def change(self, x: Any) -> Tensor:
-        axes = _places(self, x, images=self.direction == "vertical")
+        axes = _axes(self, x, images=self.direction == "vertical")
         axis = axes[-1] if self.direction == "horizontal" else axes[0]
         chosen = torch.rand(len(x), device=x.device) < self.probability
         return torch.where(chosen.view(-1, *(1,) * (x.ndim - 1)), x.flip(axis), x)
 
 
 class Crop(Augment):
-    """Pad every side and cut out a window of the old size at random: a shift by up to `padding` places.
+    """Pad every side and cut out a window of the old size at random: a shift by up to `padding` positions.
 
     `fill` says what comes in from outside: "zeros", the value of the "edge", or the mirror image ("reflect").
 
@@ -121,13 +121,13 @@ class Crop(Augment):
     moves = True
 
     def validate(self) -> None:
-        require(self.padding >= 0, self, "padding", "0 or more places")
+        require(self.padding >= 0, self, "padding", "0 or more positions")
 
     def change(self, x: Any) -> Tensor:
-        for axis in _places(self, x):
+        for axis in _axes(self, x):
             size = x.shape[axis]
             if self.padding >= size:
-                raise DataError(f"{self!r} needs more than {self.padding} places; X has shape {tuple(x.shape)}.")
+                raise DataError(f"{self!r} needs more than {self.padding} positions; X has shape {tuple(x.shape)}.")
             index = _window(x, axis, self.padding)
             inside = (index >= 0) & (index < size)
             if self.fill == "reflect":
@@ -139,7 +139,7 @@ class Crop(Augment):
 
 
 class Shift(Augment):
-    """Move a row round by up to `reach` places: what leaves on one side comes back on the other.
+    """Roll a row by up to `reach` positions: what leaves on one side comes back on the other.
 
     >>> Shift(5)(torch.tensor([[1.0, 2.0, 3.0]])).sum()
     tensor(6.)
@@ -150,10 +150,10 @@ class Shift(Augment):
     moves = True
 
     def validate(self) -> None:
-        require(self.reach >= 0, self, "reach", "0 or more places")
+        require(self.reach >= 0, self, "reach", "0 or more positions")
 
     def change(self, x: Any) -> Tensor:
-        for axis in _places(self, x):
+        for axis in _axes(self, x):
             x = torch.take_along_dim(x, _aligned(_window(x, axis, self.reach) % x.shape[axis], x, axis), axis)
         return x
 
@@ -175,7 +175,7 @@ class Rotate(Augment):
         require(0 <= self.degrees <= 180, self, "degrees", "between 0 and 180")
 
     def change(self, x: Any) -> Tensor:
-        _places(self, x, images=True)
+        _axes(self, x, images=True)
         if not self.degrees:
             return x
         return turned(_floats(self, x), self.degrees * (2 * torch.rand(len(x), device=x.device) - 1))
@@ -209,14 +209,14 @@ class Cutout(Augment):
     size: int = 4
 
     def validate(self) -> None:
-        require(self.size >= 0, self, "size", "0 or more places")
+        require(self.size >= 0, self, "size", "0 or more positions")
 
     def change(self, x: Any) -> Tensor:
         hole = torch.ones((1,) * x.ndim, dtype=torch.bool, device=x.device)
-        for axis in _places(self, x):
-            places = torch.arange(x.shape[axis], device=x.device)
+        for axis in _axes(self, x):
+            positions = torch.arange(x.shape[axis], device=x.device)
             first = torch.randint(x.shape[axis], (len(x), 1), device=x.device) - self.size // 2
-            hole = hole & _aligned((places >= first) & (places < first + self.size), x, axis)
+            hole = hole & _aligned((positions >= first) & (positions < first + self.size), x, axis)
         return torch.where(hole, 0, x)
 
 
@@ -247,12 +247,12 @@ class Mixup(Augment):
         if isinstance(x, Rows):
             raise DataError(f"{self!r} needs rows of one shape; X has {x.kind}s, of which none lies between two.")
         alpha = torch.full((len(x),), self.alpha, dtype=torch.float64)
-        share = torch.distributions.Beta(alpha, alpha).sample().to(_floats(self, x))
+        fraction = torch.distributions.Beta(alpha, alpha).sample().to(_floats(self, x))
         other = torch.randperm(len(x)).to(x.device)
-        along = share.view(-1, *(1,) * (x.ndim - 1))
+        along = fraction.view(-1, *(1,) * (x.ndim - 1))
         mixed = along * x + (1 - along) * x[other]
         weights = x.new_ones(len(x), *positions) if weight is None else weight
-        own = share.view(-1, *(1,) * (weights.ndim - 1))
+        own = fraction.view(-1, *(1,) * (weights.ndim - 1))
         mixed, both = torch.cat([mixed, mixed]), torch.cat([own * weights, (1 - own) * weights[other]])
         return mixed, torch.cat([y, y[other]]), both
 
@@ -267,19 +267,19 @@ def turned(x: Tensor, degrees: Tensor) -> Tensor:
     height, width = x.shape[2:]
     angle = torch.deg2rad(degrees.to(x))
     cosine, sine, zero = angle.cos(), angle.sin(), torch.zeros_like(angle)
-    # from a place in the new image to where its value comes from; both axes run from −1 to 1
+    # from a position in the new image to where its value comes from; both axes run from −1 to 1
     across = torch.stack([cosine, -sine * (height / width), zero], -1)
     down = torch.stack([sine * (width / height), cosine, zero], -1)
     grid = affine_grid(torch.stack([across, down], 1), list(x.shape), align_corners=False)
     return grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
 
 
-def _places(augment: Augment, x: Any, *, images: bool = False) -> tuple[int, ...]:
+def _axes(augment: Augment, x: Any, *, images: bool = False) -> tuple[int, ...]:
     """The axes that an image or a signal extends along."""
     wanted = "images (n, c, h, w)" + ("" if images else " or signals (n, c, t)")
-    found = f"{x.kind}s of any size" if isinstance(x, Rows) else f"shape {tuple(x.shape)}"
+    shape = f"{x.kind}s of any size" if isinstance(x, Rows) else f"shape {tuple(x.shape)}"
     if isinstance(x, Rows) or x.ndim > 4 or x.ndim < (4 if images else 2):
-        raise DataError(f"{augment!r} needs {wanted}; X has {found}.")
+        raise DataError(f"{augment!r} needs {wanted}; X has {shape}.")
     return (1,) if x.ndim == 2 else tuple(range(2, x.ndim))
 
 
@@ -290,11 +290,11 @@ def _floats(augment: Augment, x: Tensor) -> Tensor:
 
 
 def _window(x: Tensor, axis: int, reach: int) -> Tensor:
-    """Places along an axis, moved by up to `reach` for each row: (n, size)."""
+    """Positions along an axis, moved by up to `reach` for each row: (n, size)."""
     moved = torch.randint(-reach, reach + 1, (len(x), 1), device=x.device)
     return torch.arange(x.shape[axis], device=x.device) + moved
 
 
-def _aligned(each: Tensor, x: Tensor, axis: int) -> Tensor:
+def _aligned(table: Tensor, x: Tensor, axis: int) -> Tensor:
     """A table (n, size) that stands along the rows and this axis of x."""
-    return each.view(len(x), *(each.shape[1] if i == axis else 1 for i in range(1, x.ndim)))
+    return table.view(len(x), *(table.shape[1] if i == axis else 1 for i in range(1, x.ndim)))

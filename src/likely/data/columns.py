@@ -256,7 +256,7 @@ def as_numbers(series: nw.Series[Any]) -> np.ndarray:
         row = int(np.argmax(infinite))
         raise DataError(
             f"Column {series.name!r} has an infinite value ({values[row]} at row {row}, counted from 0); "
-            "mend it, or make it missing."
+            "fix it, or make it missing."
         )
     return values
 

@@ -45,7 +45,7 @@ def as_days(series: nw.Series[Any]) -> tuple[np.ndarray, bool]:
 
 
 def cycles_in(days: np.ndarray) -> tuple[str, ...]:
-    """The cycles that these dates cover: at least one whole one, and three different places in it.
+    """The cycles that these dates cover: at least one complete one, at three different phases.
 
     >>> import numpy as np
     >>> cycles_in(np.arange(30.0))

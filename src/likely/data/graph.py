@@ -30,8 +30,8 @@ class Graph:
         self.edges = _edges(edges, len(self.features))
         self.edge_features = None if edge_features is None else _numbers(edge_features, "edge_features")
         if self.edge_features is not None and len(self.edge_features) != self.edges.shape[1]:
-            found, wanted = len(self.edge_features), self.edges.shape[1]
-            raise DataError(f"edge_features has {found} rows, but there are {wanted} edges.")
+            rows, wanted = len(self.edge_features), self.edges.shape[1]
+            raise DataError(f"edge_features has {rows} rows, but there are {wanted} edges.")
 
     def __len__(self) -> int:
         return len(self.features)
@@ -51,10 +51,10 @@ class Graph:
         >>> Graph.from_networkx(nx.path_graph(3))
         Graph(nodes=3, edges=4, features=1)
         """
-        place = {node: i for i, node in enumerate(graph.nodes)}
+        index = {node: i for i, node in enumerate(graph.nodes)}
         own = [_attributes(data, features, f"node {node!r}") for node, data in graph.nodes(data=True)]
         links = [
-            (place[a], place[b], _attributes(data, edge_features, f"edge {(a, b)!r}"))
+            (index[a], index[b], _attributes(data, edge_features, f"edge {(a, b)!r}"))
             for a, b, data in graph.edges(data=True)
         ]
         if not graph.is_directed():
@@ -63,7 +63,7 @@ class Graph:
         return Graph(own, ends, [values for _, _, values in links] if edge_features is not None and links else None)
 
     def undirected(self) -> Graph:
-        """Every edge both ways, once, with the features of the first that is found."""
+        """Every edge both ways, once, with the features of the first."""
         both = torch.cat([self.edges, self.edges.flip(0)], 1)
         code = both[0] * len(self) + both[1]
         unique, inverse = code.unique(return_inverse=True)
@@ -101,14 +101,14 @@ class Graphs(Rows):
         first = graphs[0]
         for i, graph in enumerate(graphs):
             if graph.features.shape[1] != first.features.shape[1]:
-                found, wanted = graph.features.shape[1], first.features.shape[1]
+                width, wanted = graph.features.shape[1], first.features.shape[1]
                 raise DataError(
-                    f"{name}[{i}] has {found} features at each node, but {name}[0] has {wanted}; all need the same."
+                    f"{name}[{i}] has {width} features at each node, but {name}[0] has {wanted}; all need the same."
                 )
             if _edge_width(graph.edge_features) != _edge_width(first.edge_features):
-                found, wanted = _edge_width(graph.edge_features), _edge_width(first.edge_features)
+                width, wanted = _edge_width(graph.edge_features), _edge_width(first.edge_features)
                 raise DataError(
-                    f"{name}[{i}] has {found} features at each edge, but {name}[0] has {wanted}; all need the same."
+                    f"{name}[{i}] has {width} features at each edge, but {name}[0] has {wanted}; all need the same."
                 )
         nodes = torch.tensor([0, *(len(graph) for graph in graphs)]).cumsum(0)
         links = torch.tensor([0, *(graph.edges.shape[1] for graph in graphs)]).cumsum(0)
@@ -173,34 +173,34 @@ class Graphs(Rows):
 
 def _numbers(values: Any, name: str) -> Tensor:
     try:
-        found = values.detach() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
+        table = values.detach() if isinstance(values, Tensor) else torch.from_numpy(np.array(values))
     except (TypeError, ValueError) as error:
         raise DataError(f"{name}: {str(error).partition(chr(10))[0]}") from error
-    if found.ndim != 2 or 0 in found.shape:
+    if table.ndim != 2 or 0 in table.shape:
         wanted = "(nodes, d)" if name == "features" else "(edges, d)"
-        raise DataError(f"{name} has shape {tuple(found.shape)}; it must be {wanted} with one row or more.")
-    if found.is_floating_point() and not bool(torch.isfinite(found.sum())):
-        bad = (~torch.isfinite(found)).nonzero()[0].tolist()
-        raise DataError(f"{name} contains {found[tuple(bad)].item()} at row {bad[0]}, column {bad[1]}; fill it first.")
-    return found if found.is_floating_point() else found.float()
+        raise DataError(f"{name} has shape {tuple(table.shape)}; it must be {wanted} with one row or more.")
+    if table.is_floating_point() and not bool(torch.isfinite(table.sum())):
+        bad = (~torch.isfinite(table)).nonzero()[0].tolist()
+        raise DataError(f"{name} contains {table[tuple(bad)].item()} at row {bad[0]}, column {bad[1]}; fill it first.")
+    return table if table.is_floating_point() else table.float()
 
 
 def _edges(edges: Any, nodes: int) -> Tensor:
-    found = edges.detach() if isinstance(edges, Tensor) else torch.from_numpy(np.array(edges))
-    if found.numel() == 0:
+    pairs = edges.detach() if isinstance(edges, Tensor) else torch.from_numpy(np.array(edges))
+    if pairs.numel() == 0:
         return torch.empty(2, 0, dtype=torch.long)
-    if found.ndim != 2 or found.shape[0] != 2:
-        more = "; this looks like one row for each edge, so give its transpose" if found.shape[-1] == 2 else ""
-        raise DataError(f"edges has shape {tuple(found.shape)}; it must be (2, m): from where, and to where{more}.")
-    if found.is_floating_point() and bool((found != found.floor()).any()):
-        raise DataError("edges has numbers that are not whole; an edge names two nodes by their place, from 0.")
-    found = found.long()
-    outside = ((found < 0) | (found >= nodes)).any(0).nonzero()
+    if pairs.ndim != 2 or pairs.shape[0] != 2:
+        more = "; this looks like one row for each edge, so give its transpose" if pairs.shape[-1] == 2 else ""
+        raise DataError(f"edges has shape {tuple(pairs.shape)}; it must be (2, m): from where, and to where{more}.")
+    if pairs.is_floating_point() and bool((pairs != pairs.floor()).any()):
+        raise DataError("edges has numbers that are not integers; an edge names two nodes by their index, from 0.")
+    pairs = pairs.long()
+    outside = ((pairs < 0) | (pairs >= nodes)).any(0).nonzero()
     if len(outside):
-        place = int(outside[0])
-        pair = tuple(found[:, place].tolist())
-        raise DataError(f"edge {place} is {pair}, but the graph has {nodes} nodes, 0 to {nodes - 1}.")
-    return found
+        index = int(outside[0])
+        pair = tuple(pairs[:, index].tolist())
+        raise DataError(f"edge {index} is {pair}, but the graph has {nodes} nodes, 0 to {nodes - 1}.")
+    return pairs
 
 
 def _edge_width(values: Tensor | None) -> int:
@@ -211,9 +211,9 @@ def _attributes(data: dict[str, Any], names: str | Sequence[str] | None, where: 
     """Some attributes of a node or an edge as one list of numbers."""
     if names is None:
         return [1.0]
-    found: list[float] = []
+    values: list[float] = []
     for name in [names] if isinstance(names, str) else names:
         if name not in data:
             raise DataError(f"{where} has no attribute {name!r}; it has {', '.join(map(repr, data)) or 'none'}.")
-        found += np.ravel(data[name]).astype(float).tolist()
-    return found
+        values += np.ravel(data[name]).astype(float).tolist()
+    return values

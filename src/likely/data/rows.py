@@ -1,4 +1,4 @@
-"""Rows that are no dense tensor: sequences and sets of any lengths, graphs. They give rows by index as a batch.
+"""Rows that are not a dense tensor: sequences and sets of any lengths, graphs. They give rows by index as a batch.
 
 A batch is of the same kind as all the data: some sequences, some graphs as one graph. So whatever goes through data in
 batches takes tensors and these alike: it counts them, indexes them, moves them, and hands them to a module.
@@ -56,7 +56,7 @@ class Rows(ABC):
     @property
     @abstractmethod
     def shape(self) -> tuple[int, ...]:
-        """What a network is told of a row."""
+        """The shape of a row, as networks are built for it."""
 
     @property
     @abstractmethod
@@ -67,10 +67,10 @@ class Rows(ABC):
     def move(self, device: torch.device) -> Self:
         """The same rows on another device."""
 
-    def to(self, *places: torch.device | torch.dtype) -> Self:
+    def to(self, *targets: torch.device | torch.dtype) -> Self:
         """The same rows on another device, or with features of another type; themselves if nothing changes."""
         moved = self
-        for where in places:
+        for where in targets:
             if not isinstance(where, torch.dtype):
                 moved = moved if moved.device == where else moved.move(where)
             elif moved.dtype != where:
@@ -120,7 +120,7 @@ class Rows(ABC):
     def arranged(self, order: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
         """The same order of rows, except that rows of similar length share a batch, and batches come at random.
 
-        Only rows of the same few dozen batches change places, so every epoch mixes them anew.
+        Only rows of the same few dozen batches are exchanged, so every epoch mixes them anew.
         """
         full = len(order) // batch_size
         lengths = self.lengths.cpu()
@@ -188,8 +188,8 @@ class Ragged(Rows):
                 ends = self.offsets[start : max(start, stop) + 1]
                 return Ragged(self.values[int(ends[0]) : int(ends[-1])], ends - ends[0])
             index = torch.arange(start, stop, step, device=self.device)
-        places, offsets = index_of_parts(self.offsets, index)
-        return Ragged(self.values.index_select(0, places), offsets)
+        positions, offsets = index_of_parts(self.offsets, index)
+        return Ragged(self.values.index_select(0, positions), offsets)
 
     def map(self, change: Callable[[Tensor], Tensor]) -> Ragged:
         return Ragged(change(self.values), self.offsets)
@@ -226,7 +226,7 @@ class Ragged(Rows):
 
 
 def index_of_parts(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The places of some rows' positions, one row after the other, and where each row then starts.
+    """The indices of some rows' positions, one row after the other, and where each row then starts.
 
     >>> index_of_parts(torch.tensor([0, 2, 5]), torch.tensor([1, 0]))
     (tensor([2, 3, 4, 0, 1]), tensor([0, 3, 5]))

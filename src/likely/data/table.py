@@ -118,7 +118,7 @@ class Table(TransformerMixin, Estimator):
         return np.asarray(self.feature_names_, dtype=object)
 
     def describe(self) -> str:
-        """What was learned, a line a column."""
+        """What was learned, one line per column."""
         check_is_fitted(self, "columns_")
         return describe(self.columns_)
 
@@ -180,7 +180,7 @@ class Table(TransformerMixin, Estimator):
         identifier = len(counts) == len(series) >= 20 and series.name not in self.categories
         if len(counts) <= self.max_categories and not identifier:
             return
-        found = f"Column {series.name!r} is text with {len(counts)} different values in {len(series)} rows"
+        column = f"Column {series.name!r} is text with {len(counts)} different values in {len(series)} rows"
         if all(is_number(level) for level in counts):
             remedy = "make it numbers if it is a quantity"
         elif identifier:
@@ -189,7 +189,7 @@ class Table(TransformerMixin, Estimator):
             remedy = "group its values or raise max_categories"
         more = "which looks like an identifier" if identifier else f"more than max_categories={self.max_categories}"
         out = f"Table(ignore=[{series.name!r}]) or --ignore on the command line"
-        raise DataError(f"{found}, {more}. Leave it out ({out}), or {remedy}.")
+        raise DataError(f"{column}, {more}. Leave it out ({out}), or {remedy}.")
 
     def _keep(self, columns: list[Column]) -> None:
         self.columns_ = columns
@@ -217,5 +217,5 @@ def _check_size(column: Column, block: np.ndarray) -> None:
     if large.any():
         row = int(np.argmax(large))
         raise DataError(
-            f"Column {column.name!r} has a value too far from those of training (row {row}, counted from 0); mend it."
+            f"Column {column.name!r} has a value too far from those of training (row {row}, counted from 0); fix it."
         )

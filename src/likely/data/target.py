@@ -38,7 +38,7 @@ def numbers_of(target: nw.Series[Any], keep: np.ndarray | slice = slice(None)) -
 
 
 def labels_of(target: nw.Series[Any], keep: np.ndarray) -> np.ndarray:
-    """The labels of a classification in the rows to keep: text, booleans, or whole numbers."""
+    """The labels of a classification in the rows to keep: text, booleans, or integers."""
     kind = kind_of(target)
     if kind in ("date", "duration"):
         raise DataError(f"Target column {target.name!r} holds {kind}s; a classification needs labels.")
@@ -51,13 +51,13 @@ def labels_of(target: nw.Series[Any], keep: np.ndarray) -> np.ndarray:
         row = int(np.flatnonzero(keep)[np.argmax(numbers != np.round(numbers))])
         raise DataError(
             f"Target column {target.name!r} has the number {as_numbers(target)[row]:g} (row {row}, counted from 0); "
-            "class labels are text, booleans or whole numbers. For quantities use a regressor."
+            "class labels are text, booleans or integers. For quantities use a regressor."
         )
     return numbers.astype(np.int64)
 
 
 def weights_of(rows: nw.DataFrame[Any], sample_weight: Any) -> np.ndarray | None:
-    """Weights of the rows from an array or from a column that is named; none stays none."""
+    """Weights of the rows from an array or from a column that is named; None stays None."""
     if sample_weight is None:
         return None
     if not isinstance(sample_weight, str):
@@ -72,15 +72,15 @@ def weights_of(rows: nw.DataFrame[Any], sample_weight: Any) -> np.ndarray | None
     bad = np.isnan(weight) | (weight < 0)
     if bad.any():
         row = int(np.argmax(bad))
-        found = "missing" if np.isnan(weight[row]) else "negative"
+        fault = "missing" if np.isnan(weight[row]) else "negative"
         raise DataError(
-            f"Weight column {sample_weight!r} has a {found} value (row {row}, counted from 0); weights are 0 or more."
+            f"Weight column {sample_weight!r} has a {fault} value (row {row}, counted from 0); weights are 0 or more."
         )
     return weight
 
 
 def task_of(target: nw.Series[Any]) -> tuple[Literal["regress", "classify"], str]:
-    """What a target asks for, and why: text and booleans are labels, numbers are quantities, few whole numbers codes.
+    """What a target asks for, and why: text and booleans are labels, numbers are quantities, few integers codes.
 
     >>> from likely.data.frame import as_frame
     >>> task_of(as_frame({"species": ["setosa", "virginica"]})["species"])
@@ -98,6 +98,6 @@ def task_of(target: nw.Series[Any]) -> tuple[Literal["regress", "classify"], str
     if kind == "number" and target.dtype.is_integer():
         values = sorted(target.drop_nulls().unique().to_list())
         if len(values) <= FEW and values[0] in (0, 1) and values == list(range(values[0], values[0] + len(values))):
-            return "classify", f"it holds only the whole numbers {values[0]} to {values[-1]}, read as class codes"
-        return "regress", f"it holds whole numbers, {values[0]} to {values[-1]}"
+            return "classify", f"it holds only the integers {values[0]} to {values[-1]}, read as class codes"
+        return "regress", f"it holds integers, {values[0]} to {values[-1]}"
     return "regress", "it holds numbers"

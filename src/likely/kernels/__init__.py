@@ -1,4 +1,4 @@
-"""Covariance functions k(x, x′): specs that add and multiply, with numbers that are learned."""
+"""Covariance functions k(x, x′): specs that add and multiply, with hyperparameters that are learned."""
 
 from __future__ import annotations
 

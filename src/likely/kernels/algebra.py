@@ -22,7 +22,7 @@ class _Several(Kernel):
     kernels: tuple[Kernel, ...] = ()
 
     def validate(self) -> None:
-        known = isinstance(self.kernels, tuple) and all(isinstance(each, Kernel) for each in self.kernels)
+        known = isinstance(self.kernels, tuple) and all(isinstance(kernel, Kernel) for kernel in self.kernels)
         require(known and len(self.kernels) > 0, self, "kernels", "one kernel or more")
 
     def build(self, x: Tensor) -> KernelModule:

@@ -2,8 +2,9 @@
 
 K[i, j] = k(xᵢ, x′ⱼ)
 
-A kernel is a spec, so it holds what a person chose; its numbers (length scales, variances) are where learning starts.
-`build` makes the module that holds them as parameters, and the module's `spec` is the kernel with the numbers learned.
+A kernel is a spec, so it holds what a person chose; its hyperparameters (length scales, variances) are where learning
+starts. `build` makes the module that holds them as parameters, and the module's `spec` is the kernel with the learned
+hyperparameters.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ __all__ = ["Kernel", "KernelModule", "require_vectors"]
 
 
 class KernelModule(nn.Module):
-    """k with its numbers as unconstrained parameters. Rows are (n, d) tensors, or (n, *shape) for network kernels."""
+    """k with its hyperparameters as free parameters. Rows are (n, d) tensors, or (n, *shape) for network kernels."""
 
     def __call__(self, x: Tensor, other: Tensor | None = None) -> Tensor:
         """K of shape (n, m); `other=None` is x itself, and the matrix is then exactly symmetric.
 
-        Here, for every kernel: no library promises that xᵢ·xⱼ and xⱼ·xᵢ, or two equal numbers at different places of an
-        array, are rounded alike.
+        Here, for every kernel: no library promises that xᵢ·xⱼ and xⱼ·xᵢ, or two equal numbers at different positions of
+        an array, are rounded alike.
         """
         matrix: Tensor = super().__call__(x, other)
         return 0.5 * (matrix + matrix.mT) if other is None else matrix
@@ -44,7 +45,7 @@ class KernelModule(nn.Module):
 
     @abstractmethod
     def spec(self) -> Kernel:
-        """The kernel with the numbers that the parameters have now."""
+        """The kernel with the present values of its hyperparameters."""
 
 
 class Kernel(Spec, axis="kernel"):

@@ -25,15 +25,15 @@ ROUNDING = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-8, 1e-6)
 
 
 def cholesky(
-    matrix: Tensor, remedy: str, shares: tuple[float, ...] = FINE, *, zeros: bool = False
+    matrix: Tensor, remedy: str, jitters: tuple[float, ...] = FINE, *, zeros: bool = False
 ) -> tuple[Tensor, float]:
-    """The lower factor of a symmetric matrix, and the ε that was needed; where none of `shares` does, an error.
+    """The lower factor of a symmetric matrix, and the ε that was needed; an error where none of `jitters` suffices.
 
     The message ends with the `remedy`. With `zeros`, a matrix of zeros, of a kernel that knows its functions, has the
     factor 0.
 
-    >>> factor, share = cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]), "raise alpha")
-    >>> factor, share
+    >>> factor, jitter = cholesky(torch.tensor([[4.0, 2.0], [2.0, 2.0]]), "raise alpha")
+    >>> factor, jitter
     (tensor([[2., 0.],
             [1., 1.]]), 0.0)
     """
@@ -45,20 +45,20 @@ def cholesky(
         )
     if zeros and level == 0.0:
         return torch.zeros_like(matrix), 0.0
-    factor_and_share = factored(matrix, shares, level)
-    if factor_and_share is None:
+    factor_and_jitter = factored(matrix, jitters, level)
+    if factor_and_jitter is None:
         raise TrainingError(
-            f"The kernel matrix of {len(matrix)} rows is not positive definite, even with {shares[-1]:.0e} of its mean "
-            f"diagonal ({level:.3g}) added; {remedy}."
+            f"The kernel matrix of {len(matrix)} rows is not positive definite, even with {jitters[-1]:.0e} of its "
+            f"mean diagonal ({level:.3g}) added; {remedy}."
         )
-    return factor_and_share
+    return factor_and_jitter
 
 
-def report_jitter(share: float, remedy: str, stacklevel: int = 4) -> None:
+def report_jitter(jitter: float, remedy: str, stacklevel: int = 4) -> None:
     """Say what was added to the diagonal, if anything was."""
-    if share:
+    if jitter:
         warnings.warn(
-            f"The kernel matrix is singular to working precision; {share:.0e} of its mean diagonal was added to the "
+            f"The kernel matrix is singular to working precision; {jitter:.0e} of its mean diagonal was added to the "
             f"diagonal. To avoid that, {remedy}.",
             LikelyWarning,
             stacklevel=stacklevel,
@@ -67,9 +67,9 @@ def report_jitter(share: float, remedy: str, stacklevel: int = 4) -> None:
 
 def root_of(covariance: Tensor, level: float) -> Tensor:
     """A lower-triangular root of a posterior covariance, which may be singular; `level` is the prior's variance."""
-    factor_and_share = factored(covariance, ROUNDING, level, singular=True)
-    if factor_and_share is not None:
-        return factor_and_share[0]
+    factor_and_jitter = factored(covariance, ROUNDING, level, singular=True)
+    if factor_and_jitter is not None:
+        return factor_and_jitter[0]
     raise TrainingError(
         "The posterior covariance at these rows is not positive semidefinite to working precision; leave out rows "
         "that repeat, or take a rougher kernel such as Matern()."
@@ -77,9 +77,9 @@ def root_of(covariance: Tensor, level: float) -> Tensor:
 
 
 def factored(
-    matrix: Tensor, shares: tuple[float, ...], level: float, *, singular: bool = False
+    matrix: Tensor, jitters: tuple[float, ...], level: float, *, singular: bool = False
 ) -> tuple[Tensor, float] | None:
-    """L of matrix + share·level·I for the first share of 0 and `shares` that does, and that share; None if none does.
+    """L of matrix + ε·level·I and ε, the first of 0 and `jitters` that suffices; None if none does.
 
     Every pivot must be more than what rounding leaves of a zero, unless the matrix may be `singular`.
 
@@ -87,11 +87,11 @@ def factored(
     1e-10
     """
     rounding = len(matrix) * torch.finfo(matrix.dtype).eps * float(matrix.detach().diagonal().max())
-    for share in (0.0, *shares):
+    for jitter in (0.0, *jitters):
         shifted = matrix
-        if share:
-            shifted = matrix + share * level * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
+        if jitter:
+            shifted = matrix + jitter * level * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
         factor, failed = torch.linalg.cholesky_ex(shifted)
         if not failed and (singular or bool(factor.detach().diagonal().square().min() > rounding)):
-            return factor, share
+            return factor, jitter
     return None

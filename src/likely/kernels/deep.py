@@ -2,8 +2,8 @@
 
 k(x, x′) = inner(g(x), g(x′)),   g a network
 
-Where a kernel's numbers are learned, the weights of g are learned with them: the network finds features in which near
-rows have near targets.
+Where a kernel's hyperparameters are learned, the weights of g are learned with them: the network finds features in
+which near rows have near targets.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Deep(Kernel):
     """Deep(network=MLP((64, 64)), kernel=RBF(), features=2): `kernel` of the `features` outputs of `network`.
 
     The weights start from `random_state`, so that the spec is one kernel. What they become is kept by the model that
-    learns them (the `state_dict` of its kernel module); `spec()` gives the numbers of the inner kernel alone.
+    learns them (the `state_dict` of its kernel module); `spec()` gives the hyperparameters of the inner kernel alone.
 
     >>> rows = [[0.0, 1.0], [0.0, 1.0], [2.0, -1.0]]
     >>> Deep(MLP((8,))).matrix(rows)[0] == 1      # equal rows have equal features
@@ -46,8 +46,8 @@ class Deep(Kernel):
         return cls(MLP((4,), activation="tanh"))
 
     def validate(self) -> None:
-        require(self.features >= 1, self, "features", "a whole number above 0")
-        require(0 <= self.random_state < 2**63, self, "random_state", "a whole number, 0 or more")
+        require(self.features >= 1, self, "features", "an integer above 0")
+        require(0 <= self.random_state < 2**63, self, "random_state", "an integer, 0 or more")
 
     def build(self, x: Tensor) -> KernelModule:
         with isolated(self.random_state):

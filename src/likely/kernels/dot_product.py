@@ -46,7 +46,7 @@ class Polynomial(Kernel):
     learn: bool = True
 
     def validate(self) -> None:
-        require(self.degree >= 1, self, "degree", "a whole number above 0")
+        require(self.degree >= 1, self, "degree", "an integer above 0")
         require_positive(self, "offset")
 
     def build(self, x: Tensor) -> KernelModule:

@@ -28,24 +28,24 @@ NODES = 400
 ROUNDING = 1e-14
 """Coefficients that differ by less, relative to the largest, are the same."""
 BLOCK = 1 << 15
-"""Covariances that are looked at together."""
+"""Covariances that are computed together."""
 
-Slope = Callable[[], Tensor]
+Derivative = Callable[[], Tensor]
 """κ̇, made when it is called: not every recursion needs it."""
 
 
-def dual(name: str, q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+def dual(name: str, q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Derivative]:
     """κ of all pairs, and what gives their κ̇: variances q (n,) and other (m,), covariances k (n, m).
 
     >>> one = torch.ones(1, dtype=torch.float64)
-    >>> value, slope = dual("relu", one, one, torch.ones(1, 1, dtype=torch.float64))   # E[relu(u)²], P(u > 0)
-    >>> round(value.item(), 6), round(slope().item(), 6)
+    >>> value, derivative = dual("relu", one, one, torch.ones(1, 1, dtype=torch.float64))   # E[relu(u)²], P(u > 0)
+    >>> round(value.item(), 6), round(derivative().item(), 6)
     (0.5, 0.5)
     """
     return CLOSED[name](q, other, k) if name in CLOSED else _by_series(name, q, other, k)
 
 
-def own_dual(name: str, q: Tensor) -> tuple[Tensor, Slope]:
+def own_dual(name: str, q: Tensor) -> tuple[Tensor, Derivative]:
     """κ(q, q, q) = E[φ(u)²] of each variance, and what gives κ̇: the diagonal of `dual` alone.
 
     >>> own_dual("identity", torch.tensor([1.0, 4.0]))[0]
@@ -53,17 +53,17 @@ def own_dual(name: str, q: Tensor) -> tuple[Tensor, Slope]:
     """
     if name in CLOSED:
         column = q.unsqueeze(-1)
-        value, slope = CLOSED[name](q, column, column)
-        return value.squeeze(-1), lambda: slope().squeeze(-1)
-    values, slopes = _coefficients(name, q)
-    return values.square().sum(1), lambda: slopes.square().sum(1)
+        value, derivative = CLOSED[name](q, column, column)
+        return value.squeeze(-1), lambda: derivative().squeeze(-1)
+    values, derivatives = _coefficients(name, q)
+    return values.square().sum(1), lambda: derivatives.square().sum(1)
 
 
-def _identity(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+def _identity(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Derivative]:
     return k, lambda: torch.ones_like(k)
 
 
-def _relu(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+def _relu(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Derivative]:
     """The arc-cosine kernels of order 1 and 0."""
     scale = _scale(q, other)
     correlation = (k / scale).clamp(-1.0, 1.0)
@@ -72,7 +72,7 @@ def _relu(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
     return value / (2 * math.pi), lambda: beyond / (2 * math.pi)
 
 
-def _erf(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+def _erf(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Derivative]:
     """The arc-sine kernel."""
     scale = torch.sqrt((1 + 2 * q).unsqueeze(-1) * (1 + 2 * other))
     ratio = (2 * k / scale).clamp(-1.0, 1.0)
@@ -80,17 +80,17 @@ def _erf(q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
     return 2 / math.pi * torch.asin(ratio), lambda: 4 / math.pi / torch.sqrt(rest)
 
 
-CLOSED: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Slope]]] = {
+CLOSED: dict[str, Callable[[Tensor, Tensor, Tensor], tuple[Tensor, Derivative]]] = {
     "identity": _identity,
     "relu": _relu,
     "erf": _erf,
 }
 
 
-def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Slope]:
+def _by_series(name: str, q: Tensor, other: Tensor, k: Tensor) -> tuple[Tensor, Derivative]:
     correlation = (k / _scale(q, other)).clamp(-1.0, 1.0)
-    (left, left_slope), (right, right_slope) = _coefficients(name, q), _coefficients(name, other)
-    return _horner(correlation, left, right), lambda: _horner(correlation, left_slope, right_slope)
+    (left, left_derivative), (right, right_derivative) = _coefficients(name, q), _coefficients(name, other)
+    return _horner(correlation, left, right), lambda: _horner(correlation, left_derivative, right_derivative)
 
 
 def _horner(correlation: Tensor, left: Tensor, right: Tensor) -> Tensor:
@@ -116,13 +116,13 @@ def _horner(correlation: Tensor, left: Tensor, right: Tensor) -> Tensor:
 
 def _coefficients(name: str, q: Tensor) -> tuple[Tensor, Tensor]:
     """aⱼ of φ and of φ′ at each variance: (n, terms). Equal variances, as of normalised inputs, are looked up once."""
-    unique, place = torch.unique(q, return_inverse=True)
+    unique, index = torch.unique(q, return_inverse=True)
     z, basis = _rule()
     with torch.enable_grad():
         points = (unique.sqrt().unsqueeze(-1) * z).requires_grad_()
         values = activation(name)(points)
-        (slopes,) = torch.autograd.grad(values.sum(), points)
-    return (values.detach() @ basis)[place], (slopes @ basis)[place]
+        (derivatives,) = torch.autograd.grad(values.sum(), points)
+    return (values.detach() @ basis)[index], (derivatives @ basis)[index]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The kernel matrix of many rows and its slope, a few rows at a time.
+"""The kernel matrix of many rows and its gradient, a few rows at a time.
 
     K[i, j] = k(xᵢ, xⱼ),   ∂⟨G, K⟩/∂θ = Σᵢⱼ Gᵢⱼ ∂k(xᵢ, xⱼ)/∂θ
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from . import KernelModule
 
-__all__ = ["gram", "gram_slope"]
+__all__ = ["gram", "gram_gradient"]
 
 BLOCK = 256
 """Rows at a time: 256 × 2,000 numbers fit in the cache."""
@@ -41,19 +41,19 @@ def gram(kernel: KernelModule, x: Tensor) -> Tensor:
     return matrix
 
 
-def gram_slope(kernel: KernelModule, x: Tensor, weight: Tensor, parameters: list[nn.Parameter]) -> list[Tensor]:
+def gram_gradient(kernel: KernelModule, x: Tensor, weight: Tensor, parameters: list[nn.Parameter]) -> list[Tensor]:
     """∂⟨G, K⟩/∂θ of each parameter, for a symmetric G (n, n)."""
     total = [torch.zeros_like(parameter) for parameter in parameters]
     if not parameters:
         return total
     for start in range(0, len(x), BLOCK):
         end = min(start + BLOCK, len(x))
-        share = weight[start:end, :end].clone()
-        share[:, :start] *= 2  # the other half
-        share[:, start:].fill_diagonal_(0.0)
+        block = weight[start:end, :end].clone()
+        block[:, :start] *= 2  # the other half
+        block[:, start:].fill_diagonal_(0.0)
         with torch.enable_grad():
             rows = kernel(x[start:end], x[:end])
-        _add(total, rows, share, parameters)
+        _add(total, rows, block, parameters)
     with torch.enable_grad():
         diagonal = kernel.diagonal(x)
     _add(total, diagonal, weight.diagonal(), parameters)
@@ -65,7 +65,7 @@ def _add(total: list[Tensor], values: Tensor, weight: Tensor, parameters: list[n
         return
     with torch.enable_grad():  # as a sum: a first call with grad_outputs has torch load a second of other modules
         total_value = (values * weight).sum()
-    found = torch.autograd.grad(total_value, parameters, allow_unused=True)
-    for own, slope in zip(total, found, strict=True):
-        if slope is not None:
-            own += slope
+    gradients = torch.autograd.grad(total_value, parameters, allow_unused=True)
+    for own, gradient in zip(total, gradients, strict=True):
+        if gradient is not None:
+            own += gradient

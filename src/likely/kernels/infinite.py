@@ -24,10 +24,10 @@ def dense_layers(owner: Any, network: Network) -> tuple[int, str]:
     known = network.get_params(deep=False)
     extras = {name: known.get(name) for name in ("norm", "residual", "dropout") if known.get(name)}
     if "hidden" not in known or "activation" not in known or extras:
-        found = f"{network!r}" + (f" has {next(iter(extras))}" if extras else "")
+        fault = f"has {next(iter(extras))}" if extras else "is not one"
         raise SpecError(
-            f"{type(owner).__name__}: the limit of infinite width is known for plain dense networks, and {found} is "
-            'none; use width="finite".'
+            f"{type(owner).__name__}: the limit of infinite width is known for plain dense networks, and "
+            f'{network!r} {fault}; use width="finite".'
         )
     return len(known["hidden"]), known["activation"]
 
@@ -58,9 +58,9 @@ class Recursion:
         q = self._affine(x.reshape(len(x), -1).square().mean(1))
         total = q
         for _ in range(self.depth):
-            kappa, slope = own_dual(self.activation, q)
+            kappa, derivative = own_dual(self.activation, q)
             q = self._affine(kappa)
-            total = q + self.weight_variance * total * slope() if tangent else q
+            total = q + self.weight_variance * total * derivative() if tangent else q
         return total
 
     def _layers(self, x: Tensor, other: Tensor | None, *, tangent: bool) -> Tensor:
@@ -72,9 +72,9 @@ class Recursion:
         covariance = self._affine(rows @ columns.T / width)
         total = covariance
         for _ in range(self.depth):
-            kappa, slope = dual(self.activation, q, p, covariance)
+            kappa, derivative = dual(self.activation, q, p, covariance)
             covariance = self._affine(kappa)
-            total = covariance + self.weight_variance * total * slope() if tangent else covariance
+            total = covariance + self.weight_variance * total * derivative() if tangent else covariance
             q, p = self._variance(q), (p if other is None else self._variance(p))
             p = q if other is None else p
         if other is None:

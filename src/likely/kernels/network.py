@@ -104,7 +104,7 @@ class NNGP(_OfNetwork):
 
     def validate(self) -> None:
         super().validate()
-        require(1 <= self.draws <= MOST_DRAWS, self, "draws", f"a whole number from 1 to {MOST_DRAWS:,}")
+        require(1 <= self.draws <= MOST_DRAWS, self, "draws", f"an integer from 1 to {MOST_DRAWS:,}")
 
     def build(self, x: Tensor) -> KernelModule:
         return _Limit(self, tangent=False) if self.width == "infinite" else _Average(self, x)

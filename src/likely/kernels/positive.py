@@ -1,4 +1,4 @@
-"""Positive numbers of a kernel as parameters: their logarithms, free or held."""
+"""Positive hyperparameters of a kernel as parameters: their logarithms, free or held."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Positive(nn.Module):
         """As it stands in a spec: a float, or a tuple of them. What was not learned is what was given, to the bit."""
         if torch.equal(self.log.detach(), _log(self.start).to(self.log)):
             return self.start
-        found = self.log.detach().double().exp()
-        return float(found) if found.ndim == 0 else tuple(float(each) for each in found)
+        value = self.log.detach().double().exp()
+        return float(value) if value.ndim == 0 else tuple(float(entry) for entry in value)
 
 
 def _log(value: float | Sequence[float]) -> Tensor:

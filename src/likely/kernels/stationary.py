@@ -42,7 +42,7 @@ def squared_distance(x: Tensor, other: Tensor | None) -> Tensor:
 
 
 class _SquaredDistance(torch.autograd.Function):
-    """‖r‖² + ‖c‖² − 2r·c in place, and its slope by two more products: no graph of n² numbers is held.
+    """‖r‖² + ‖c‖² − 2r·c in place, and its gradient by two more products: no graph of n² numbers is held.
 
     ∂/∂rᵢ Σⱼ Gᵢⱼ ‖rᵢ − cⱼ‖² = 2 Σⱼ Gᵢⱼ (rᵢ − cⱼ)
     """
@@ -66,10 +66,10 @@ class _SquaredDistance(torch.autograd.Function):
         ctx.save_for_forward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
         rows, columns = ctx.saved_tensors
-        of_rows = slope.sum(1, keepdim=True) * rows - slope @ columns
-        of_columns = slope.sum(0).unsqueeze(1) * columns - slope.mT @ rows
+        of_rows = gradient.sum(1, keepdim=True) * rows - gradient @ columns
+        of_columns = gradient.sum(0).unsqueeze(1) * columns - gradient.mT @ rows
         return 2 * of_rows, 2 * of_columns
 
     @staticmethod
@@ -161,7 +161,7 @@ class Matern(_Stationary):
         require(self.smoothness in (0.5, 1.5, 2.5), self, "smoothness", "0.5, 1.5 or 2.5")
 
     def of_square(self, square: Tensor, shape: Tensor | None) -> Tensor:
-        # √ has no slope at 0, where these kernels have their maximum: a tiny floor keeps gradients finite
+        # √ has no derivative at 0, where these kernels have their maximum: a tiny floor keeps gradients finite
         distance = square.clamp_min(1e-30).sqrt()
         if self.smoothness == 0.5:
             return (-distance).exp()

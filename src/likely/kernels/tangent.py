@@ -2,9 +2,9 @@
 
     Θ(x, x′) = (1/k) Σₒ ∂fₒ(x)/∂θ · ∂fₒ(x′)/∂θ,      k outputs
 
-For a linear layer ∂f/∂W is the outer product g aᵀ of the slope at its output and its input, so its part of the kernel
-is (A A′ᵀ) ⊙ (G G′ᵀ): two products of matrices with as many columns as units. Other layers go through Jacobians, some
-rows at a time.
+For a linear layer ∂f/∂W is the outer product g aᵀ of the gradient at its output and its input, so its part of the
+kernel is (A A′ᵀ) ⊙ (G G′ᵀ): two products of matrices with as many columns as units. Other layers go through Jacobians,
+some rows at a time.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ def _by_layers(
     rows = _traces(module, layers, x)
     columns = rows if other is None else _traces(module, layers, other)
     total = x.new_zeros(len(x), len(x if other is None else other))
-    for (name, layer), (inputs, slopes), (inputs2, slopes2) in zip(layers.items(), rows, columns, strict=True):
+    for (name, layer), (inputs, gradients), (inputs2, gradients2) in zip(layers.items(), rows, columns, strict=True):
         prefix = f"{name}." if name else ""
         units = factors[f"{prefix}weight"] * (inputs @ inputs2.T)
         if layer.bias is not None:
             units += factors[f"{prefix}bias"]
-        total += units * torch.einsum("kni,kmi->nm", slopes, slopes2)
+        total += units * torch.einsum("kni,kmi->nm", gradients, gradients2)
     return total / rows[0][1].shape[0]
 
 
 def _traces(module: nn.Module, layers: dict[str, nn.Linear], x: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Of each linear layer its inputs (n, in), and the slopes (k, n, out) of the module's outputs at its outputs."""
+    """Of each linear layer its inputs (n, in), and the gradients (k, n, out) of the module's outputs at its outputs."""
     inputs: dict[int, Tensor] = {}
     outputs: dict[int, Tensor] = {}
 
@@ -91,13 +91,13 @@ def _traces(module: nn.Module, layers: dict[str, nn.Linear], x: Tensor) -> list[
             point = x.detach().requires_grad_()
             answer = module(point).reshape(len(x), -1)
             seen = [outputs[id(layer)] for layer in layers.values()]
-            # rows do not meet in the module, so the slope of a sum over rows is that of each
-            slopes = [torch.autograd.grad(column.sum(), seen, retain_graph=True) for column in answer.unbind(1)]
+            # rows do not meet in the module, so the gradient of a sum over rows is that of each row
+            gradients = [torch.autograd.grad(column.sum(), seen, retain_graph=True) for column in answer.unbind(1)]
     finally:
         for hook in hooks:
             hook.remove()
-    stacked = [torch.stack([slope[place] for slope in slopes]) for place in range(len(layers))]
-    return [(inputs[id(layer)], slope) for layer, slope in zip(layers.values(), stacked, strict=True)]
+    stacked = [torch.stack([gradient[index] for gradient in gradients]) for index in range(len(layers))]
+    return [(inputs[id(layer)], gradient) for layer, gradient in zip(layers.values(), stacked, strict=True)]
 
 
 def _by_blocks(module: nn.Module, x: Tensor, other: Tensor | None, factors: dict[str, float]) -> Tensor:

@@ -82,7 +82,7 @@ class Likelihood(Spec, axis="likelihood"):
         return Target(tuple(y.shape[y.ndim - self.event_dim :]))
 
     def known_target(self) -> Target | None:
-        """The target, if the spec alone says what it is; None if data must say how many classes or numbers it has."""
+        """The target, if the spec alone determines it; None if its classes or its length come from the data."""
         return Target()
 
     def bind(self, target: Target) -> Likelihood:
@@ -174,7 +174,7 @@ class Likelihood(Spec, axis="likelihood"):
         return curvature(self.log_prob, eta, y)
 
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """log p(y | η), of shape (…), and its gradient in η, of shape (…, size): what training without autograd asks.
+        """log p(y | η), of shape (…), and its gradient in η, of shape (…, size): what training without autograd needs.
 
         An override is a closed form, tested against this one.
         """
@@ -195,15 +195,15 @@ class Likelihood(Spec, axis="likelihood"):
         y is (n, *target.shape). A weight of shape (n,) gives η of shape (size,); weights (n, k) give (k, size), one
         estimate for each of k sets of weights. Missing targets do not count.
         """
-        targets, share = clean(self, y, weight)
-        return as_given(self.estimate(targets, share), weight)
+        targets, fraction = clean(self, y, weight)
+        return as_given(self.estimate(targets, fraction), weight)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
-        """η of shape (k, size) for clean data: y in float64, shares (n, k) whose columns sum to 1.
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
+        """η of shape (k, size) for clean data: y in float64, fractions (n, k) whose columns sum to 1.
 
         An override is a closed form, tested against this one.
         """
-        return newton(self, y, share)
+        return newton(self, y, fraction)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor | None:
         """T(y) of shape (…, m), if the estimate depends on weighted data through Σ w and Σ w T(y) alone; None if not.
@@ -217,9 +217,9 @@ class Likelihood(Spec, axis="likelihood"):
         """The estimate η of shape (…, size) from weighted means (…, m) of T(y)."""
         raise NotImplementedError(f"{type(self).__name__} has no sufficient statistics")
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """A first guess of η from clean data, and the unit that each of its numbers is measured in; both (k, size)."""
-        guess = y.new_zeros(share.shape[-1], self.size(self.target(y)))
+        guess = y.new_zeros(fraction.shape[-1], self.size(self.target(y)))
         return guess, torch.ones_like(guess)
 
     def baseline(self, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
@@ -228,8 +228,8 @@ class Likelihood(Spec, axis="likelihood"):
         The unit is 1 except where η lives on the scale of y itself (the location of a Normal): there it is y's
         spread, so that a network with outputs of order 1 suits targets of any scale.
         """
-        targets, share = clean(self, y, weight)
-        return as_given(self.estimate(targets, share), weight), as_given(self.start(targets, share)[1], weight)
+        targets, fraction = clean(self, y, weight)
+        return as_given(self.estimate(targets, fraction), weight), as_given(self.start(targets, fraction)[1], weight)
 
     # --- data at the door ---------------------------------------------------------------------------------------
     def missing(self, y: Tensor) -> Tensor:
@@ -256,8 +256,8 @@ class Likelihood(Spec, axis="likelihood"):
             where = tuple(int(i) for i in bad.nonzero()[0])
             value = values[where].item()
             shown = float(f"{value:.7g}") if values.is_floating_point() else value
-            found = f"{name} has {self._fault(value)} ({shown} at row {where[0]})"
-            raise DataError(f"{found}; {type(self).__name__} needs {self.needs}.")
+            fault = f"{name} has {self._fault(value)} ({shown} at row {where[0]})"
+            raise DataError(f"{fault}; {type(self).__name__} needs {self.needs}.")
 
     def _fault(self, value: float) -> str:
         if value in (float("inf"), float("-inf")):
@@ -265,7 +265,7 @@ class Likelihood(Spec, axis="likelihood"):
         if value < 0 and not bool(self.support.check(torch.tensor(-1.0)).all()):
             return "a negative value"
         if self.support.is_discrete and value != round(value):
-            return "a value that is not a whole number"
+            return "a value that is not an integer"
         return "a value outside the support"
 
 

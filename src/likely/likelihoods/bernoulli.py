@@ -64,9 +64,9 @@ class Bernoulli(Likelihood):
         margin = sign * eta[..., 0]
         return log_sigmoid(margin), (sign * (-margin).sigmoid()).unsqueeze(-1)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The log odds of the weighted mean."""
-        return log_odds(weighted.mean(y, share)).unsqueeze(-1)
+        return log_odds(weighted.mean(y, fraction)).unsqueeze(-1)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         return y.unsqueeze(-1)

@@ -1,4 +1,4 @@
-"""Beta: numbers strictly between 0 and 1, such as rates and shares.
+"""Beta: numbers strictly between 0 and 1, such as rates and fractions.
 
 log p(y | x) = log Γ(φ) − log Γ(a) − log Γ(b) + (a − 1) log y + (b − 1) log(1 − y),   a = mφ,  b = (1 − m)φ
 
@@ -65,9 +65,9 @@ class Beta(Likelihood):
         log_mean, log_rest = log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0])
         return _log_density(y.log(), torch.log1p(-y), log_mean, log_rest, log_precision)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
-        """By numbers, from the means of log y and log(1 − y) alone."""
-        return self.from_statistics(share.T @ self.statistics(y, y), y)
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
+        """Numerically, from the means of log y and log(1 − y) alone."""
+        return self.from_statistics(fraction.T @ self.statistics(y, y), y)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         return torch.stack([y.log(), torch.log1p(-y)]).movedim(0, -1)
@@ -83,9 +83,9 @@ class Beta(Likelihood):
 
         return ascend(objective, guess, torch.ones_like(guess)).reshape(*mean.shape[:-1], -1)
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """Where the geometric means of y and 1 − y point to."""
-        log_y, log_other = (share.T @ self.statistics(y, y)).unbind(-1)
+        log_y, log_other = (fraction.T @ self.statistics(y, y)).unbind(-1)
         guess = self._guess(log_y, log_other)
         return guess, torch.ones_like(guess)
 

@@ -33,7 +33,7 @@ class Binomial(Likelihood):
 
     def validate(self) -> None:
         whole = isinstance(self.total, int) and not isinstance(self.total, bool)
-        require(whole and self.total >= 1, self, "total", "a whole number of trials, 1 or more")
+        require(whole and self.total >= 1, self, "total", "an integer of trials, 1 or more")
 
     @property
     def needs(self) -> str:  # type: ignore[override]
@@ -56,9 +56,9 @@ class Binomial(Likelihood):
         choices = math.lgamma(self.total + 1) - torch.lgamma(y + 1) - torch.lgamma(self.total - y + 1)
         return choices + y * log_sigmoid(logit) + (self.total - y) * log_sigmoid(-logit)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The log odds of the weighted fraction of successes."""
-        return log_odds(weighted.mean(y, share) / self.total).unsqueeze(-1)
+        return log_odds(weighted.mean(y, fraction) / self.total).unsqueeze(-1)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         return y.unsqueeze(-1)

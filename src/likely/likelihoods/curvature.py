@@ -24,7 +24,7 @@ def curvature(log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: T
         point = eta.detach().requires_grad_()
         log_prob = log_prob_of(point, y)
         (score,) = torch.autograd.grad(log_prob.sum(), point, create_graph=True)
-        rows = [_slope(score[..., j], point) for j in range(size)]
+        rows = [_gradient(score[..., j], point) for j in range(size)]
     score, information = score.detach(), -torch.stack(rows, -2)
     if size == 1:
         information = information.abs()
@@ -37,8 +37,8 @@ def curvature(log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: T
     return log_prob.detach(), score, torch.where(flat[..., None, None], outer, information)
 
 
-def _slope(column: Tensor, point: Tensor) -> Tensor:
+def _gradient(column: Tensor, point: Tensor) -> Tensor:
     if not column.requires_grad:
         return torch.zeros_like(point)
-    (slope,) = torch.autograd.grad(column.sum(), point, retain_graph=True, allow_unused=True)
-    return torch.zeros_like(point) if slope is None else slope.detach()
+    (gradient,) = torch.autograd.grad(column.sum(), point, retain_graph=True, allow_unused=True)
+    return torch.zeros_like(point) if gradient is None else gradient.detach()

@@ -41,9 +41,9 @@ class Exponential(Likelihood):
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return -eta[..., 0] - y * bounded_exp(-eta[..., 0])
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The logarithm of the weighted mean."""
-        return weighted.mean(y, share).clamp_min(1e-30).log().unsqueeze(-1)
+        return weighted.mean(y, fraction).clamp_min(1e-30).log().unsqueeze(-1)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         return y.unsqueeze(-1)
@@ -51,7 +51,7 @@ class Exponential(Likelihood):
     def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
         return mean.clamp_min(1e-30).log()
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The magnitude of y."""
-        guess = weighted.magnitude(y, share).log().unsqueeze(-1)
+        guess = weighted.magnitude(y, fraction).log().unsqueeze(-1)
         return guess, torch.ones_like(guess)

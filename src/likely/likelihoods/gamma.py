@@ -72,10 +72,10 @@ class Gamma(Likelihood):
         (log_concentration,) = logarithms(eta, 1, self.concentration)
         return log_concentration.clamp_max(CLOSEST)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The mean, and α by Newton's method."""
         origin = y.mean()
-        return self.from_statistics(share.T @ self.statistics(y, origin), origin)
+        return self.from_statistics(fraction.T @ self.statistics(y, origin), origin)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         gap = (y - origin) / origin
@@ -87,10 +87,10 @@ class Gamma(Likelihood):
         shift = torch.log1p(gap)
         return arrange([origin.log() + shift], [_solve(shift - log_ratio)], self.concentration)
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The mean, and α from the gap between the logarithm of the mean and the mean of the logarithm."""
-        log_mean = weighted.mean(y, share).log()
-        gap = (log_mean - weighted.mean(y.log(), share)).clamp_min(1e-8)
+        log_mean = weighted.mean(y, fraction).log()
+        gap = (log_mean - weighted.mean(y.log(), fraction)).clamp_min(1e-8)
         guess = arrange([log_mean], [_roughly(gap).log()], self.concentration)
         return guess, torch.ones_like(guess)
 
@@ -128,11 +128,11 @@ def _solve(gap: Tensor) -> Tensor:
         u = 1 / alpha.clamp_min(SERIES)
         v = u.square()
         large = u * (1 / 2 + u * (1 / 12 - v * (1 / 120 - v / 252)))
-        slope = -u * (1 / 2 + u * (1 / 6 - v * (1 / 30 - v / 42)))  # of `large` in log α
+        derivative = -u * (1 / 2 + u * (1 / 6 - v * (1 / 30 - v / 42)))  # of `large` in log α
         small = alpha.clamp_max(SERIES)
         value = torch.where(alpha < SERIES, small.log() - torch.digamma(small), large)
-        slope = torch.where(alpha < SERIES, 1 - small * torch.polygamma(1, small), slope)
-        log_alpha = log_alpha - (value.log() - gap.log()) * value / slope
+        derivative = torch.where(alpha < SERIES, 1 - small * torch.polygamma(1, small), derivative)
+        log_alpha = log_alpha - (value.log() - gap.log()) * value / derivative
     return log_alpha
 
 

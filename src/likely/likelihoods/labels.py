@@ -16,7 +16,7 @@ __all__ = ["_Labels", "count_classes", "frequencies"]
 
 
 class _Labels(Likelihood):
-    """A likelihood of labels that takes the number of classes from the data unless `classes` says it."""
+    """A likelihood of labels that takes the number of classes from the data unless `classes` is given."""
 
     classes: int | None = None
 
@@ -25,7 +25,7 @@ class _Labels(Likelihood):
 
     def validate(self) -> None:
         whole = isinstance(self.classes, int) and not isinstance(self.classes, bool) and self.classes >= 2
-        require(self.classes is None or whole, self, "classes", "a whole number above 1, or None")
+        require(self.classes is None or whole, self, "classes", "an integer above 1, or None")
 
     @property
     def needs(self) -> str:  # type: ignore[override]
@@ -68,9 +68,9 @@ class _Labels(Likelihood):
         """η (k, classes) under which the labels have these probabilities."""
         raise NotImplementedError(f"{type(self).__name__} must give its η")
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """η of the weighted frequencies."""
-        return self.from_frequencies(frequencies(y, share, count_classes(y, self.classes)))
+        return self.from_frequencies(frequencies(y, fraction, count_classes(y, self.classes)))
 
 
 def count_classes(y: Tensor, least: int | None) -> int:
@@ -79,9 +79,9 @@ def count_classes(y: Tensor, least: int | None) -> int:
     return max(largest + 1, least or 2)
 
 
-def frequencies(y: Tensor, share: Tensor, classes: int) -> Tensor:
+def frequencies(y: Tensor, fraction: Tensor, classes: int) -> Tensor:
     """The weighted frequency of each class, (k, classes): never 0, so that an absent class has a finite logit."""
-    sums = share.new_zeros(classes, share.shape[-1]).index_add_(0, y.long(), share)
+    sums = fraction.new_zeros(classes, fraction.shape[-1]).index_add_(0, y.long(), fraction)
     return kept_positive(sums.T)
 
 

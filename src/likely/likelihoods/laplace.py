@@ -89,14 +89,14 @@ class Laplace(Likelihood):
         parts = [pull * (-log_scale).exp(), pull * gap - 1][: eta.shape[-1]]
         return -rounded - log_scale.expand_as(rounded), torch.stack(parts, -1)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The weighted median and the logarithm of the mean distance from it."""
-        middle = weighted.median(y, share)
-        distance = (share * (y.unsqueeze(-1) - middle).abs()).sum(0)
-        floor = weighted.RESOLUTION * weighted.magnitude(y, share)
+        middle = weighted.median(y, fraction)
+        distance = (fraction * (y.unsqueeze(-1) - middle).abs()).sum(0)
+        floor = weighted.RESOLUTION * weighted.magnitude(y, fraction)
         return arrange([middle], [torch.maximum(distance, floor).log()], self.scale)
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and the standard deviation."""
-        guess = arrange([weighted.mean(y, share)], [weighted.spread(y, share).log()], self.scale)
-        return guess, location_unit(guess, y, share)
+        guess = arrange([weighted.mean(y, fraction)], [weighted.spread(y, fraction).log()], self.scale)
+        return guess, location_unit(guess, y, fraction)

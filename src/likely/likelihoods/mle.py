@@ -1,4 +1,4 @@
-"""Weighted maximum likelihood by numbers: the default behind every likelihood's `weighted_mle`.
+"""Weighted maximum likelihood by numerical optimisation: the default behind every likelihood's `weighted_mle`.
 
     η̂ = argmax Σᵢ wᵢ log p(yᵢ | η)
 
@@ -35,19 +35,19 @@ def maximise(likelihood: Likelihood, y: Tensor, weight: Tensor, *, steps: int = 
     >>> maximise(Poisson(), torch.tensor([1.0, 3.0]), torch.ones(2)).exp()
     tensor([2.])
     """
-    targets, share = clean(likelihood, y, weight)
-    return as_given(newton(likelihood, targets, share, steps=steps, tol=tol), weight)
+    targets, fraction = clean(likelihood, y, weight)
+    return as_given(newton(likelihood, targets, fraction, steps=steps, tol=tol), weight)
 
 
-def newton(likelihood: Likelihood, y: Tensor, share: Tensor, *, steps: int = 200, tol: float = 1e-10) -> Tensor:
-    """η of shape (k, size) for clean data: y in float64, shares (n, k) whose columns sum to 1."""
-    start, unit = likelihood.start(y, share)
-    counted = (share > 0).any(1)
-    targets, weights = y[counted], share[counted].T  # (k, n)
+def newton(likelihood: Likelihood, y: Tensor, fraction: Tensor, *, steps: int = 200, tol: float = 1e-10) -> Tensor:
+    """η of shape (k, size) for clean data: y in float64, fractions (n, k) whose columns sum to 1."""
+    start, unit = likelihood.start(y, fraction)
+    counted = (fraction > 0).any(1)
+    targets, weights = y[counted], fraction[counted].T  # (k, n)
 
     def objective(eta: Tensor) -> Tensor:  # (k, size) -> (k,)
-        each = eta.unsqueeze(-2).expand(*weights.shape, eta.shape[-1])
-        return (weights * likelihood.log_prob(each, targets)).sum(-1)
+        eta_by_row = eta.unsqueeze(-2).expand(*weights.shape, eta.shape[-1])
+        return (weights * likelihood.log_prob(eta_by_row, targets)).sum(-1)
 
     return ascend(objective, start, unit, steps=steps, tol=tol)
 
@@ -68,24 +68,24 @@ def ascend(
     def derivatives(z: Tensor) -> tuple[Tensor, Tensor]:
         with torch.enable_grad():
             point = z.detach().requires_grad_()
-            (slope,) = torch.autograd.grad(objective(start + unit * point).sum(), point, create_graph=True)
-            rows = [_gradient(slope[:, j].sum(), point) for j in range(size)]
-        return slope.detach().nan_to_num(), -torch.stack(rows, 1).detach().nan_to_num()
+            (gradient,) = torch.autograd.grad(objective(start + unit * point).sum(), point, create_graph=True)
+            rows = [_gradient(gradient[:, j].sum(), point) for j in range(size)]
+        return gradient.detach().nan_to_num(), -torch.stack(rows, 1).detach().nan_to_num()
 
     z = torch.zeros_like(start)
     with torch.no_grad():
         value = objective(start)
     damping = torch.full_like(value, 1e-3)
     for _ in range(steps):
-        slope, curvature = derivatives(z)
-        stuck = (z.abs() >= BOX) & (slope * z > 0)  # at the edge of the box, and drawn outwards
-        slope = torch.where(stuck, 0.0, slope)
+        gradient, curvature = derivatives(z)
+        stuck = (z.abs() >= BOX) & (gradient * z > 0)  # at the edge of the box, and drawn outwards
+        gradient = torch.where(stuck, 0.0, gradient)
         curvature = torch.where(stuck.unsqueeze(-1) | stuck.unsqueeze(-2), eye, curvature)
-        if bool(((slope.abs().amax(-1) < tol) | (damping > 1e12)).all()):
+        if bool(((gradient.abs().amax(-1) < tol) | (damping > 1e12)).all()):
             break
         eigenvalues, vectors = torch.linalg.eigh(0.5 * (curvature + curvature.mT))
         convex = (vectors * (eigenvalues.abs().clamp_min(1e-10) + damping.unsqueeze(-1)).unsqueeze(-2)) @ vectors.mT
-        step = torch.linalg.solve(convex, slope).clamp(-LONGEST, LONGEST)
+        step = torch.linalg.solve(convex, gradient).clamp(-LONGEST, LONGEST)
         proposal = (z + step).clamp(-BOX, BOX)
         with torch.no_grad():
             reached = objective(start + unit * proposal)
@@ -97,6 +97,6 @@ def ascend(
 
 
 def _gradient(value: Tensor, point: Tensor) -> Tensor:
-    if not value.requires_grad:  # a slope that is constant in η
+    if not value.requires_grad:  # a gradient that is constant in η
         return torch.zeros_like(point)
     return torch.autograd.grad(value, point, retain_graph=True, materialize_grads=True)[0]

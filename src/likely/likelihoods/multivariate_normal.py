@@ -47,7 +47,7 @@ class MultivariateNormal(Likelihood):
     def validate(self) -> None:
         require(self.covariance in ("learned", "input"), self, "covariance", '"learned" or "input"')
         whole = isinstance(self.dim, int) and not isinstance(self.dim, bool)
-        require(self.dim is None or (whole and self.dim >= 1), self, "dim", "a whole number above 0, or None")
+        require(self.dim is None or (whole and self.dim >= 1), self, "dim", "an integer above 0, or None")
 
     @property
     def support(self) -> Any:
@@ -100,31 +100,31 @@ class MultivariateNormal(Likelihood):
         correlation = covariance / (scale.unsqueeze(-1) * scale.unsqueeze(-2))
         return _pack(gap + origin, scale, correlation)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The weighted mean and the Cholesky factor of the weighted covariance."""
-        mean = share.T @ y  # (k, d)
-        scale = torch.stack([weighted.spread(column, share) for column in y.T], -1)
+        mean = fraction.T @ y  # (k, d)
+        scale = torch.stack([weighted.spread(column, fraction) for column in y.T], -1)
         scaled = (y.unsqueeze(1) - mean) / scale  # (n, k, d)
-        correlation = torch.einsum("nk,nkd,nke->kde", share, scaled, scaled)
+        correlation = torch.einsum("nk,nkd,nke->kde", fraction, scaled, scaled)
         return _pack(mean, scale, correlation)
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """Medians and spreads, uncorrelated."""
         columns = y.T
-        location = torch.stack([weighted.median(column, share) for column in columns], -1)
-        log_scale = torch.stack([weighted.spread(column, share) for column in columns], -1).log()
-        unit = torch.stack([weighted.spread(column, share) for column in columns], -1)
+        location = torch.stack([weighted.median(column, fraction) for column in columns], -1)
+        log_scale = torch.stack([weighted.spread(column, fraction) for column in columns], -1).log()
+        unit = torch.stack([weighted.spread(column, fraction) for column in columns], -1)
         rest = self.size(self.target(y)) - y.shape[-1]
         triangle = location.new_zeros(len(location), rest - y.shape[-1])
         return torch.cat([location, log_scale, triangle], -1), torch.cat([unit, unit.new_ones(len(unit), rest)], -1)
 
     def check(self, y: Tensor, name: str = "y") -> None:
-        """As for all, and y must be vectors, of the length that was asked for."""
-        found = f"{name} has shape {tuple(y.shape)}"
+        """As for every likelihood; y must also be vectors, of length `dim` where it is given."""
+        shape = f"{name} has shape {tuple(y.shape)}"
         if y.ndim < 2:
-            raise DataError(f"{found}; MultivariateNormal needs vectors: an array of shape (n, d).")
+            raise DataError(f"{shape}; MultivariateNormal needs vectors: an array of shape (n, d).")
         if self.dim is not None and y.shape[-1] != self.dim:
-            raise DataError(f"{found}; MultivariateNormal(dim={self.dim}) needs vectors of {self.dim} numbers.")
+            raise DataError(f"{shape}; MultivariateNormal(dim={self.dim}) needs vectors of {self.dim} numbers.")
         super().check(y, name)
 
     def _parts(self, eta: Tensor) -> tuple[Tensor, Tensor, Tensor]:

@@ -64,10 +64,10 @@ class NegativeBinomial(Likelihood):
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return _log_density(y.to(eta.dtype), eta[..., 0], self._log_total(eta))
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and the dispersion that match the first two moments."""
-        mean = weighted.mean(y, share).clamp_min(weighted.FLOOR)
-        dispersion = ((weighted.variance(y, share) - mean) / mean.square()).clamp(1e-4, 1e4)
+        mean = weighted.mean(y, fraction).clamp_min(weighted.FLOOR)
+        dispersion = ((weighted.variance(y, fraction) - mean) / mean.square()).clamp(1e-4, 1e4)
         guess = arrange([mean.log()], [dispersion.log()], self.dispersion)
         return guess, torch.ones_like(guess)
 

@@ -99,14 +99,14 @@ class Normal(Likelihood):
         from .compiled.normal_rows import normal_rows  # a tenth of the time, but numba loads slowly
 
         check_sizes("row_log_prob", {"y": (y, "n c"), "eta": (mean, "k c")})
-        columns = [each.detach().T.contiguous().numpy() for each in (mean, (-log_scale).exp())]
+        columns = [parameter.detach().T.contiguous().numpy() for parameter in (mean, (-log_scale).exp())]
         out = torch.empty(len(y), len(eta), dtype=torch.float64)
         normal_rows(y.detach().contiguous().numpy(), *columns, level.detach().numpy(), out.numpy())
         return out
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The weighted mean and the logarithm of the weighted standard deviation."""
-        return arrange([weighted.mean(y, share)], [weighted.spread(y, share).log()], self.scale)
+        return arrange([weighted.mean(y, fraction)], [weighted.spread(y, fraction).log()], self.scale)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         gap = y - origin
@@ -117,12 +117,12 @@ class Normal(Likelihood):
         spread = weighted.from_moments(gap, square, origin)
         return arrange([gap + origin], [spread.log()], self.scale)
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The median, in units of the spread."""
-        guess = arrange([weighted.median(y, share)], [weighted.spread(y, share).log()], self.scale)
-        return guess, location_unit(guess, y, share)
+        guess = arrange([weighted.median(y, fraction)], [weighted.spread(y, fraction).log()], self.scale)
+        return guess, location_unit(guess, y, fraction)
 
 
-def location_unit(eta: Tensor, y: Tensor, share: Tensor) -> Tensor:
+def location_unit(eta: Tensor, y: Tensor, fraction: Tensor) -> Tensor:
     """The units of an η whose first number is a location of y and whose others have no dimension."""
-    return torch.cat([weighted.spread(y, share).unsqueeze(-1), torch.ones_like(eta[..., 1:])], -1)
+    return torch.cat([weighted.spread(y, fraction).unsqueeze(-1), torch.ones_like(eta[..., 1:])], -1)

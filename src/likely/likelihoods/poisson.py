@@ -56,9 +56,9 @@ class Poisson(Likelihood):
         y, log_rate = y.to(eta), eta[..., 0]
         return y * log_rate - bounded_exp(log_rate), (y - bounded_exp_grad(log_rate)).unsqueeze(-1)
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The logarithm of the weighted mean."""
-        return weighted.mean(y, share).clamp_min(weighted.FLOOR).log().unsqueeze(-1)
+        return weighted.mean(y, fraction).clamp_min(weighted.FLOOR).log().unsqueeze(-1)
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor:
         return y.unsqueeze(-1)

@@ -52,13 +52,13 @@ class Product(Likelihood):
         return cls({"height": Normal(), "visits": Poisson(), "member": Bernoulli()})
 
     def validate(self) -> None:
-        found = self.parts
-        named = isinstance(found, Mapping) and len(found) > 0 and all(isinstance(p, Likelihood) for p in found.values())
+        parts = self.parts
+        named = isinstance(parts, Mapping) and len(parts) > 0 and all(isinstance(p, Likelihood) for p in parts.values())
         require(named, self, "parts", 'a dict from names to likelihoods, such as {"a": Normal(), "b": Poisson()}')
         # A dict with the key "spec" is how JSON writes a spec.
-        words = all(isinstance(name, str) and name not in ("", "spec") for name in found)
+        words = all(isinstance(name, str) and name not in ("", "spec") for name in parts)
         require(words, self, "parts", 'named by words other than "spec"')
-        unknown = [name for name, part in found.items() if part.known_target() is None]
+        unknown = [name for name, part in parts.items() if part.known_target() is None]
         hint = f"clear about their size, except one ({', '.join(unknown)} are not): say classes= or dim="
         require(len(unknown) <= 1, self, "parts", hint)
 
@@ -116,13 +116,13 @@ class Product(Likelihood):
         return total
 
     # --- estimates ----------------------------------------------------------------------------------------------
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """Part by part, each from the rows where it is not missing."""
-        return self._merge(y, [part.weighted_mle(own, share) for part, own in self._columns(y)])
+        return self._merge(y, [part.weighted_mle(own, fraction) for part, own in self._columns(y)])
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """Part by part."""
-        guesses = [part.start(*clean(part, own, share)) for part, own in self._columns(y)]
+        guesses = [part.start(*clean(part, own, fraction)) for part, own in self._columns(y)]
         return self._merge(y, [guess for guess, _ in guesses]), self._merge(y, [unit for _, unit in guesses])
 
     # --- data at the door ---------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Product(Likelihood):
         return [(part, piece if part.event_dim else piece.squeeze(-1)) for part, piece in pairs]
 
     def _split(self, eta: Tensor) -> list[Tensor]:
-        """The η of each part: its own numbers, and its share of the learned constants at the end."""
+        """The η of each part: its own numbers, and its part of the learned constants at the end."""
         pieces = eta.split(list(_layout(self, eta.shape[-1])), -1)
         return [torch.cat(pair, -1) for pair in zip(pieces[: len(self.parts)], pieces[len(self.parts) :], strict=True)]
 

@@ -24,7 +24,7 @@ LOG_2PI = math.log(2 * math.pi)
 def bounded_exp(x: Tensor) -> Tensor:
     """exp(x), continued by its tangent where it (or its square, times a little) would leave the floating range.
 
-    So a wild step of an optimiser meets a large finite slope that leads back, instead of an infinity.
+    An optimiser that takes too long a step meets a large finite gradient that leads back, not an infinity.
 
     >>> bounded_exp(torch.tensor([0.0, 1e4])).isfinite().all().item()
     True

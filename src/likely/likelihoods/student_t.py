@@ -67,21 +67,21 @@ class StudentT(Likelihood):
         log_scale, log_df = logarithms(eta, 1, self.scale, self.df)
         return _log_density(y, eta[..., 0], bounded_log(log_scale), log_df.clamp(NARROWEST, WIDEST))
 
-    def estimate(self, y: Tensor, share: Tensor) -> Tensor:
+    def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """By Newton's method, with a scale no finer than y can resolve: tied values would have it at 0."""
-        eta = newton(self, y, share)
+        eta = newton(self, y, fraction)
         column = columns(1, self.scale, self.df)[0]
         if column is None:
             return eta
-        typical = torch.maximum(weighted.median(y, share).abs(), _spread(y, share)).unsqueeze(-1)
+        typical = torch.maximum(weighted.median(y, fraction).abs(), _spread(y, fraction)).unsqueeze(-1)
         is_scale = torch.arange(eta.shape[-1], device=eta.device) == column
         return torch.where(is_scale, torch.maximum(eta, (weighted.RESOLUTION * typical).log()), eta)
 
-    def start(self, y: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+    def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The median, the median distance from it, and tails of some weight."""
-        location, spread = weighted.median(y, share), _spread(y, share)
+        location, spread = weighted.median(y, fraction), _spread(y, fraction)
         guess = arrange([location], [spread.log(), torch.full_like(location, math.log(5.0))], self.scale, self.df)
-        unit = weighted.robust_spread(y, share, weighted.spread(y, share))
+        unit = weighted.robust_spread(y, fraction, weighted.spread(y, fraction))
         return guess, torch.cat([unit.unsqueeze(-1), torch.ones_like(guess[..., 1:])], -1)
 
 
@@ -108,5 +108,5 @@ def _log_density(y: Tensor, location: Tensor, log_scale: Tensor, log_df: Tensor)
     return remainders + (half + 0.5) * tail - 0.5 - 0.5 * LOG_2PI - log_scale
 
 
-def _spread(y: Tensor, share: Tensor) -> Tensor:
-    return weighted.robust_spread(y, share, weighted.spread(y, share))
+def _spread(y: Tensor, fraction: Tensor) -> Tensor:
+    return weighted.robust_spread(y, fraction, weighted.spread(y, fraction))

@@ -1,6 +1,6 @@
 """Weighted data: cleaning, and the simple statistics that estimates are made of.
 
-Here y is (n,), `share` is (n, k): k sets of weights, each of which sums to 1; a statistic is (k,). All in float64.
+Here y is (n,), `fraction` is (n, k): k sets of weights, each summing to 1; a statistic is (k,). All in float64.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ RESOLUTION = 1e-10
 
 
 def clean(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
-    """y in float64 with placeholders for what is missing, and the shares (n, k) of the rest.
+    """y in float64 with placeholders for what is missing, and the fractions (n, k) of the rest.
 
-    A set of weights that are all 0 becomes uniform: it says nothing, so it speaks of all rows alike.
+    A set of weights that are all 0 becomes uniform: it carries no information, so all rows count alike.
     """
     gone = likelihood.missing(y)
     weights = (weight if weight.ndim > 1 else weight.unsqueeze(-1)).double()
@@ -57,55 +57,55 @@ def as_given(eta: Tensor, weight: Tensor) -> Tensor:
     return eta if weight.ndim > 1 else eta.squeeze(0)
 
 
-def mean(y: Tensor, share: Tensor) -> Tensor:
+def mean(y: Tensor, fraction: Tensor) -> Tensor:
     """Σ w y.
 
     >>> mean(torch.tensor([1.0, 3.0]), torch.tensor([[0.5], [0.5]]))
     tensor([2.])
     """
-    return y @ share
+    return y @ fraction
 
 
-def variance(y: Tensor, share: Tensor) -> Tensor:
+def variance(y: Tensor, fraction: Tensor) -> Tensor:
     """Σ w (y − mean)².
 
     >>> variance(torch.tensor([1.0, 3.0]), torch.tensor([[0.5], [0.5]]))
     tensor([1.])
     """
-    return (share * (y.unsqueeze(-1) - mean(y, share)).square()).sum(0)
+    return (fraction * (y.unsqueeze(-1) - mean(y, fraction)).square()).sum(0)
 
 
-def median(y: Tensor, share: Tensor) -> Tensor:
+def median(y: Tensor, fraction: Tensor) -> Tensor:
     """The middle of all values that split the weight in two halves; y may also be (n, k).
 
     >>> median(torch.tensor([1.0, 2.0, 10.0]), torch.full((3, 1), 1 / 3))
     tensor([2.])
     """
-    ordered, order = (y if y.ndim > 1 else y.unsqueeze(-1).expand_as(share)).sort(0)
-    below = share.gather(0, order).cumsum(0)
+    ordered, order = (y if y.ndim > 1 else y.unsqueeze(-1).expand_as(fraction)).sort(0)
+    below = fraction.gather(0, order).cumsum(0)
     last = len(y) - 1
     lower = (below < 0.5 - FLOOR).sum(0, keepdim=True).clamp_max(last)
     upper = (below <= 0.5 + FLOOR).sum(0, keepdim=True).clamp_max(last)
     return 0.5 * (ordered.gather(0, lower) + ordered.gather(0, upper)).squeeze(0)
 
 
-def magnitude(y: Tensor, share: Tensor) -> Tensor:
+def magnitude(y: Tensor, fraction: Tensor) -> Tensor:
     """The root mean square, and 1 where all values are 0.
 
     >>> magnitude(torch.tensor([-3.0, 0.0]), torch.tensor([[1.0, 0.0], [0.0, 1.0]]))
     tensor([3., 1.])
     """
-    size = (y.square() @ share).sqrt()
+    size = (y.square() @ fraction).sqrt()
     return torch.where(size > 0, size, 1.0)
 
 
-def spread(y: Tensor, share: Tensor) -> Tensor:
+def spread(y: Tensor, fraction: Tensor) -> Tensor:
     """The standard deviation, but no less than what data of this magnitude can resolve.
 
     >>> spread(torch.tensor([1.0, 3.0]), torch.tensor([[0.5], [0.5]]))
     tensor([1.])
     """
-    return torch.maximum(variance(y, share).sqrt(), RESOLUTION * magnitude(y, share))
+    return torch.maximum(variance(y, fraction).sqrt(), RESOLUTION * magnitude(y, fraction))
 
 
 def from_moments(mean: Tensor, square: Tensor, origin: Tensor) -> Tensor:
@@ -118,12 +118,12 @@ def from_moments(mean: Tensor, square: Tensor, origin: Tensor) -> Tensor:
     return torch.maximum((square - mean.square()).clamp_min(0).sqrt(), least)
 
 
-def robust_spread(y: Tensor, share: Tensor, otherwise: Tensor) -> Tensor:
+def robust_spread(y: Tensor, fraction: Tensor, otherwise: Tensor) -> Tensor:
     """The median distance from the median, which outliers do not move; `otherwise` where more than half are equal.
 
     >>> robust_spread(torch.tensor([0.0, 1.0, 1e9]), torch.full((3, 1), 1 / 3), torch.ones(1))
     tensor([1.])
     """
-    middle = median(y, share)
-    distance = median((y.unsqueeze(-1) - middle).abs(), share)
+    middle = median(y, fraction)
+    distance = median((y.unsqueeze(-1) - middle).abs(), fraction)
     return torch.where(distance > RESOLUTION * middle.abs(), distance, otherwise)

@@ -65,8 +65,8 @@ class Network(Spec, axis="network"):
             wide = self.replace(tokens=None).build((*in_shape, width + math.prod(condition)), out_features)
             return Conditioned(wide, (*in_shape, width), -1, Embedding(tokens, width))
         shape, axis = self.features_at(in_shape)
-        more, place = condition_width(condition, shape, axis), axis % len(shape)
-        widened = (*shape[:place], shape[place] + more, *shape[place + 1 :])
+        more, index = condition_width(condition, shape, axis), axis % len(shape)
+        widened = (*shape[:index], shape[index] + more, *shape[index + 1 :])
         return Conditioned(self.build(widened, out_features), shape, axis)
 
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -148,8 +148,8 @@ class _Builder(Network):
             raise SpecError("network: for a condition, the function must take (in_shape, out_features, condition).")
         module = self.function(in_shape, out_features, *told)
         if not isinstance(module, nn.Module):
-            found = type(module).__name__
-            raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {found}.")
+            returned = type(module).__name__
+            raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {returned}.")
         return adopted(copy.deepcopy(module))
 
 

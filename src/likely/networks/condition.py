@@ -77,14 +77,14 @@ def join_condition(x: Inputs, condition: Tensor, shape: tuple[int, ...], axis: i
         features = x.features.unsqueeze(-1) if x.features.ndim == 1 else x.features
         own = condition.flatten(1).to(features.dtype).index_select(0, x.owner)
         return x.with_features(torch.cat([features, own], -1))
-    place = axis % len(shape)
-    x = x if x.ndim == 1 + len(shape) else x.unsqueeze(1 + place)  # single numbers: an axis of one feature
-    if condition.ndim != x.ndim or _others(condition, place) != _others(x, place):
-        spread = [-1 if i == place else size for i, size in enumerate(x.shape[1:])]
+    index = axis % len(shape)
+    x = x if x.ndim == 1 + len(shape) else x.unsqueeze(1 + index)  # single numbers: an axis of one feature
+    if condition.ndim != x.ndim or _others(condition, index) != _others(x, index):
+        spread = [-1 if i == index else size for i, size in enumerate(x.shape[1:])]
         flat = condition.flatten(1)
-        beside = flat.reshape(len(flat), *(flat.shape[1] if i == place else 1 for i in range(len(spread))))
+        beside = flat.reshape(len(flat), *(flat.shape[1] if i == index else 1 for i in range(len(spread))))
         condition = beside.expand(-1, *spread)
-    return torch.cat([x, condition.to(x.dtype)], 1 + place)
+    return torch.cat([x, condition.to(x.dtype)], 1 + index)
 
 
 def condition_width(condition: tuple[int, ...], shape: tuple[int, ...], axis: int) -> int:
@@ -95,13 +95,13 @@ def condition_width(condition: tuple[int, ...], shape: tuple[int, ...], axis: in
     """
     if not isinstance(condition, tuple) or not all(isinstance(size, int) and size > 0 for size in condition):
         raise SpecError(f"condition={condition!r} must be the shape of one row's condition, such as (10,).")
-    place = axis % len(shape)
+    index = axis % len(shape)
     alike = len(condition) == len(shape) and all(
-        own == other for i, (own, other) in enumerate(zip(condition, shape, strict=True)) if i != place
+        own == other for i, (own, other) in enumerate(zip(condition, shape, strict=True)) if i != index
     )
-    return condition[place] if alike else math.prod(condition)
+    return condition[index] if alike else math.prod(condition)
 
 
-def _others(x: Tensor, place: int) -> list[int]:
+def _others(x: Tensor, index: int) -> list[int]:
     """The sizes of a row's axes but one."""
-    return [size for i, size in enumerate(x.shape[1:]) if i != place]
+    return [size for i, size in enumerate(x.shape[1:]) if i != index]

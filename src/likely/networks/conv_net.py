@@ -77,12 +77,12 @@ class ConvNet(Network):
 
     def validate(self) -> None:
         require_choices(self)
-        require(is_whole(self.stride), self, "stride", "a whole number, 1 or more")
-        require(is_whole(self.dilation), self, "dilation", "a whole number, 1 or more")
+        require(is_whole(self.stride), self, "stride", "an integer, 1 or more")
+        require(is_whole(self.dilation), self, "dilation", "an integer, 1 or more")
         down = self.downsample is None or self.downsample in DOWNSAMPLES
         require(down, self, "downsample", f"None or one of {', '.join(DOWNSAMPLES)}")
         whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
-        require(whole, self, "hidden", "a tuple of positive whole numbers, such as (128,)")
+        require(whole, self, "hidden", "a tuple of positive integers, such as (128,)")
         require(self.pool in ("flatten", "mean"), self, "pool", "flatten or mean")
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
@@ -155,8 +155,8 @@ def tiny_images(rows: int, generator: torch.Generator) -> Any:
 def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS) -> None:
     """Check what all networks of convolutions let a person choose."""
     whole = isinstance(spec.channels, tuple) and spec.channels and all(is_whole(c) for c in spec.channels)
-    require(bool(whole), spec, "channels", "a tuple of positive whole numbers, such as (32, 64)")
-    require(is_whole(spec.kernel), spec, "kernel", "a whole number, 1 or more")
+    require(bool(whole), spec, "channels", "a tuple of positive integers, such as (32, 64)")
+    require(is_whole(spec.kernel), spec, "kernel", "an integer, 1 or more")
     require(spec.padding in paddings, spec, "padding", f"one of {', '.join(paddings)}")
     require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
     require(is_among(spec.init, INITS), spec, "init", f"one of {', '.join(INITS)}")

@@ -1,7 +1,7 @@
 """DeepSets: functions of sets, of any number of elements in any order.
 
-set    f(x₁ … x_M) = ρ(poolₘ φ(xₘ))                             does not change if the elements change places
-each   hₘ⁺ = α(hₘ W + poolₖ(hₖ) V + b), layer by layer          changes places with them
+set    f(x₁ … x_M) = ρ(poolₘ φ(xₘ))                             does not change if the elements are permuted
+each   hₘ⁺ = α(hₘ W + poolₖ(hₖ) V + b), layer by layer          is permuted with them
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = ["DeepSets"]
 class SetFunction(nn.Module):
     """ρ(pool φ(xₘ)): one answer for each set."""
 
-    def __init__(self, each: nn.Module, whole: nn.Module, pool: Literal["sum", "mean", "max"]) -> None:
+    def __init__(self, element: nn.Module, whole: nn.Module, pool: Literal["sum", "mean", "max"]) -> None:
         super().__init__()
-        self.each, self.whole, self.pool = each, whole, pool
+        self.element, self.whole, self.pool = element, whole, pool
 
     def forward(self, x: Inputs) -> Tensor:
         elements, present = steps_of(x)
-        return self.whole(pooled(self.each(elements), present, self.pool))
+        return self.whole(pooled(self.element(elements), present, self.pool))
 
 
 class ElementFunction(nn.Module):
@@ -48,8 +48,8 @@ class ElementFunction(nn.Module):
 
     def forward(self, x: Inputs) -> Tensor:
         h, present = steps_of(x)
-        for place, layer in enumerate(self.layers):
-            h = layer(self.after(h) if place else h, present)
+        for index, layer in enumerate(self.layers):
+            h = layer(self.after(h) if index else h, present)
         return at_each(x, h)
 
 
@@ -88,7 +88,7 @@ class DeepSets(Network):
         for name in ("hidden", "after"):
             sizes = getattr(self, name)
             whole = isinstance(sizes, tuple) and all(is_whole(units) for units in sizes)
-            require(whole, self, name, "a tuple of positive whole numbers, such as (64, 64)")
+            require(whole, self, name, "a tuple of positive integers, such as (64, 64)")
         require(self.pool in POOLS, self, "pool", f"one of {', '.join(POOLS)}")
         require(self.output in ("set", "each"), self, "output", "set or each")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
@@ -118,22 +118,22 @@ class DeepSets(Network):
 
     def _of_sets(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         width = step_features(in_shape)
-        each: nn.Module = nn.Identity()
+        element: nn.Module = nn.Identity()
         if self.hidden:
             inner = MLP(self.hidden[:-1], self.activation, dropout=self.dropout)
-            each = nn.Sequential(inner.build((width,), self.hidden[-1]), activation(self.activation))
+            element = nn.Sequential(inner.build((width,), self.hidden[-1]), activation(self.activation))
         pooled_width = (width, *self.hidden)[-1]
         whole = MLP(self.after, self.activation, dropout=self.dropout).build((pooled_width,), out_features)
         if self.pool == "sum":  # so that large sets start with answers of order 1 too
             first = next(layer for layer in whole.modules() if isinstance(layer, nn.Linear))
             first.weight.data.div_(in_shape[0])
-        return SetFunction(each, whole, self.pool)
+        return SetFunction(element, whole, self.pool)
 
     def _of_elements(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         widths = (step_features(in_shape), *self.hidden, out_features)
         layers = []
-        for place, (width, units) in enumerate(pairwise(widths)):
-            last = place == len(self.hidden)
+        for index, (width, units) in enumerate(pairwise(widths)):
+            last = index == len(self.hidden)
             layer = EquivariantLinear(width, units, self.pool, "identity" if last else self.activation)
             if self.pool == "sum":
                 layer.others.weight.data.div_(in_shape[0])

@@ -46,12 +46,12 @@ class GAT(_GraphNetwork):
         super().validate()
         for name in ("heads", "layers", "out_heads"):
             value = getattr(self, name)
-            require(is_whole(value), self, name, "a positive whole number")
-        share = self.attention_dropout is None or is_share(self.attention_dropout)
-        require(share, self, "attention_dropout", "None (as dropout) or a probability, 0 or more and below 1")
+            require(is_whole(value), self, name, "a positive integer")
+        fine = self.attention_dropout is None or is_share(self.attention_dropout)
+        require(fine, self, "attention_dropout", "None (as dropout) or a probability, 0 or more and below 1")
 
     def _validate_hidden(self) -> None:
-        require(is_whole(self.hidden), self, "hidden", "a positive whole number: units of a head")
+        require(is_whole(self.hidden), self, "hidden", "a positive integer: units of a head")
 
     def _widths(self) -> tuple[int, ...]:
         return (self.heads * self.hidden,) * (self.layers - 1 if self.level == "node" else self.layers)

@@ -84,12 +84,12 @@ class _GraphNetwork(Network):
     @classmethod
     def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
         """Rings of 2 to 4 nodes with three numbers each."""
-        found = []
+        rings = []
         for row in range(rows):
             nodes = torch.arange(2 + row % 3)
             edges = torch.stack([nodes, nodes.roll(1)])
-            found.append(Graph(torch.randn(len(nodes), 3, generator=generator), edges).undirected())
-        return found
+            rings.append(Graph(torch.randn(len(nodes), 3, generator=generator), edges).undirected())
+        return rings
 
     def validate(self) -> None:
         self._validate_hidden()
@@ -97,14 +97,14 @@ class _GraphNetwork(Network):
         require(self.readout in AGGREGATES, self, "readout", f"one of {', '.join(AGGREGATES)}")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
         require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
-        share = self.input_dropout is None or is_share(self.input_dropout)
-        require(share, self, "input_dropout", "None (as dropout) or a probability, 0 or more and below 1")
+        fine = self.input_dropout is None or is_share(self.input_dropout)
+        require(fine, self, "input_dropout", "None (as dropout) or a probability, 0 or more and below 1")
         require(self.norm in (None, "batch", "layer"), self, "norm", "None, batch or layer")
         require(self.residual in (None, "add", "dense"), self, "residual", "None, add or dense")
 
     def _validate_hidden(self) -> None:
         whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
-        require(whole, self, "hidden", "a tuple of positive whole numbers, such as (16,)")
+        require(whole, self, "hidden", "a tuple of positive integers, such as (16,)")
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
         return in_shape, 0  # features of edges, where there are some, come after those of nodes

@@ -79,7 +79,7 @@ class LRU(Network):
         return ragged_example(rows, generator)
 
     def validate(self) -> None:
-        require(is_whole(self.width), self, "width", "a positive whole number")
+        require(is_whole(self.width), self, "width", "a positive integer")
         pairs = is_whole(self.state) and self.state % 2 == 0
         require(pairs, self, "state", "a positive even number")
         check_sequence_spec(self)
@@ -176,7 +176,7 @@ class LRUBlock(nn.Module):
 
     def last(self, x: Tensor, present: Tensor | None = None) -> Tensor:
         """Only the last step of each sequence: (n, t, width) → (n, width)."""
-        h, x = (pooled(each, present, "last") for each in (self.memory.states(self.norm(x)), x))
+        h, x = (pooled(steps, present, "last") for steps in (self.memory.states(self.norm(x)), x))
         return self._changed(x, h, self.norm(x))
 
     def step(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
@@ -229,7 +229,7 @@ class LRULayer(nn.Module):
         return torch.polar(torch.exp(-self._rate()), self.phase)
 
     def _rate(self) -> Tensor:
-        """exp(ν) = −log |λ|. Beyond these bounds states last for ever or for no step, and slopes would be 0·∞."""
+        """exp(ν) = −log |λ|. Beyond these bounds states last for ever or for no step, and gradients would be 0·∞."""
         return self.log_rate.clamp(*LOG_RATES).exp()
 
     def forward(self, x: Tensor) -> Tensor:

@@ -56,7 +56,7 @@ class MLP(Network):
 
     def validate(self) -> None:
         whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
-        require(whole, self, "hidden", "a tuple of positive whole numbers, such as (64, 64)")
+        require(whole, self, "hidden", "a tuple of positive integers, such as (64, 64)")
         require(is_among(self.activation, ACTIVATIONS), self, "activation", f"one of {', '.join(ACTIVATIONS)}")
         require(is_among(self.init, INITS), self, "init", f"one of {', '.join(INITS)}")
         require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")

@@ -64,7 +64,7 @@ class _RecurrentNetwork(Network):
         return ragged_example(rows, generator)
 
     def validate(self) -> None:
-        require(is_whole(self.hidden), self, "hidden", "a positive whole number")
+        require(is_whole(self.hidden), self, "hidden", "a positive integer")
         check_sequence_spec(self)
         require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
 
@@ -165,7 +165,7 @@ def readout(in_features: int, out_features: int) -> nn.Linear:
 
 def check_sequence_spec(spec: Any) -> None:
     """What networks over sequences ask of the arguments they have in common."""
-    require(is_whole(spec.layers), spec, "layers", "a positive whole number")
+    require(is_whole(spec.layers), spec, "layers", "a positive integer")
     require(spec.output in OUTPUTS, spec, "output", f"one of {', '.join(OUTPUTS)}")
     require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
     known = spec.tokens is None or is_whole(spec.tokens)
@@ -173,7 +173,7 @@ def check_sequence_spec(spec: Any) -> None:
 
 
 def check_sequence_shape(spec: Any, in_shape: tuple[int, ...], out_features: int) -> None:
-    """Refuse rows that are no sequences."""
+    """Refuse rows that are not sequences."""
     name = type(spec).__name__
     if spec.tokens is not None and len(in_shape) != 1:
         raise SpecError(f"{name}(tokens={spec.tokens}) takes rows of token numbers, (steps,); found {in_shape}.")

@@ -98,7 +98,7 @@ class ResNet(Network):
 
     def validate(self) -> None:
         require_choices(self, ("zero", "circular", "reflect"))
-        require(is_whole(self.blocks), self, "blocks", "a whole number, 1 or more")
+        require(is_whole(self.blocks), self, "blocks", "an integer, 1 or more")
         require(isinstance(self.preactivation, bool), self, "preactivation", "True or False")
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:

@@ -82,7 +82,7 @@ class Transformer(Network):
         check_encoder(self)
         for name in ("tokens", "longest"):
             value = getattr(self, name)
-            require(value is None or is_whole(value), self, name, "None or a positive whole number")
+            require(value is None or is_whole(value), self, name, "None or a positive integer")
         require(self.score in SCORES, self, "score", f"one of {', '.join(SCORES)}")
         joined = self.positions in ("learned", "sinusoidal")
         require(self.join == "add" or joined, self, "join", '"add" unless positions are learned or sinusoidal')
@@ -200,10 +200,10 @@ def affine(inputs: int, outputs: int) -> nn.Linear:
 def check_encoder(spec: Any) -> None:
     """The fields that every transformer has."""
     for name in ("width", "heads", "layers"):
-        require(is_whole(getattr(spec, name)), spec, name, "a positive whole number")
+        require(is_whole(getattr(spec, name)), spec, name, "a positive integer")
     fits = spec.width % spec.heads == 0
     require(fits, spec, "heads", f"a number that divides width={spec.width}: {divisors(spec.width)}")
-    require(spec.hidden is None or is_whole(spec.hidden), spec, "hidden", "None or a positive whole number")
+    require(spec.hidden is None or is_whole(spec.hidden), spec, "hidden", "None or a positive integer")
     require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
     require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
 

@@ -36,7 +36,7 @@ from .layers.resample import (
     TransposedConv,
     Unpool,
     Upsample,
-    max_with_places,
+    max_with_indices,
 )
 
 __all__ = ["Level", "Padded", "PositionsFirst", "Raise", "UNet"]
@@ -45,8 +45,8 @@ __all__ = ["Level", "Padded", "PositionsFirst", "Raise", "UNet"]
 class Raise(nn.Module):
     """From a level to the one above: other channels, and twice the size, by one of the four up-samplings.
 
-    >>> below, places = max_with_places(torch.randn(1, 4, 6, 6))
-    >>> Raise("unpool", 4, 4)(below, places, (6, 6)).shape
+    >>> below, indices = max_with_indices(torch.randn(1, 4, 6, 6))
+    >>> Raise("unpool", 4, 4)(below, indices, (6, 6)).shape
     torch.Size([1, 4, 6, 6])
     """
 
@@ -66,9 +66,9 @@ class Raise(nn.Module):
             self.mix = Conv(in_channels, out_channels, 1, dims=dims)  # before, where there are fewer positions
             self.up = Unpool() if how == "unpool" else Upsample(how)
 
-    def forward(self, x: Tensor, places: Tensor, size: Sequence[int]) -> Tensor:
+    def forward(self, x: Tensor, indices: Tensor, size: Sequence[int]) -> Tensor:
         mixed = self.mix(x)
-        return self.up(mixed, places, size) if isinstance(self.up, Unpool) else self.up(mixed)
+        return self.up(mixed, indices, size) if isinstance(self.up, Unpool) else self.up(mixed)
 
 
 class Level(nn.Module):
@@ -89,8 +89,8 @@ class Level(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         seen = self.encode(x)
-        below, places = max_with_places(seen)
-        back = self.up(self.inner(below), places, seen.shape[2:])
+        below, indices = max_with_indices(seen)
+        back = self.up(self.inner(below), indices, seen.shape[2:])
         return self.decode(torch.cat([seen, back], 1) if self.concatenate else seen + back)
 
 

@@ -51,7 +51,7 @@ class ViT(Network):
         return torch.randn(rows, 1, 6, 6, generator=generator).numpy()
 
     def validate(self) -> None:
-        require(is_whole(self.patch), self, "patch", "a positive whole number")
+        require(is_whole(self.patch), self, "patch", "a positive integer")
         check_encoder(self)
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
@@ -87,10 +87,10 @@ class ViT(Network):
 
     def _refuse_size(self, sides: tuple[int, ...]) -> None:
         if any(side % self.patch for side in sides):
-            found = " × ".join(map(str, sides))
+            size = " × ".join(map(str, sides))
             larger = " × ".join(str(-(-side // self.patch) * self.patch) for side in sides)
             raise SpecError(
-                f"ViT(patch={self.patch}) cannot cut {found} into whole patches; {divisors(*sides)} would do, or rows "
+                f"ViT(patch={self.patch}) cannot cut {size} into whole patches; {divisors(*sides)} would do, or rows "
                 f"of {larger}."
             )
 

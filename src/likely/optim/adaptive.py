@@ -93,9 +93,9 @@ class Adam(Optimizer):
         _require_eps(self)
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        found = list(parameters)
-        kind = FusedAdam if fusable(found) else eager(torch.optim.Adam)
-        return kind(found, lr=self.lr, betas=self.betas, eps=self.eps)
+        tensors = list(parameters)
+        kind = FusedAdam if fusable(tensors) else eager(torch.optim.Adam)
+        return kind(tensors, lr=self.lr, betas=self.betas, eps=self.eps)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)
@@ -120,11 +120,11 @@ class AdamW(Optimizer):
         require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
-        found = list(parameters)
+        tensors = list(parameters)
         options: dict[str, Any] = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
-        if fusable(found):
-            return FusedAdam(found, lr=self.lr, decoupled=True, **options)
-        return eager(torch.optim.AdamW)(found, lr=self.lr, **options)
+        if fusable(tensors):
+            return FusedAdam(tensors, lr=self.lr, decoupled=True, **options)
+        return eager(torch.optim.AdamW)(tensors, lr=self.lr, **options)
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)

@@ -58,7 +58,7 @@ def is_share(value: Any) -> bool:
 
 
 def is_count(value: Any) -> bool:
-    """A whole number, 1 or more."""
+    """An integer, 1 or more."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
@@ -70,9 +70,9 @@ def build_fused(
     Fused kernels read memory in order: with a transposed or expanded parameter or gradient they step wrongly without
     a word. So they are only used for contiguous parameters, and gradients are made contiguous before each step.
     """
-    found = list(parameters)
-    fused = fusable(found)
-    optimizer: torch.optim.Optimizer = eager(kind)(found, fused=fused, **options)
+    tensors = list(parameters)
+    fused = fusable(tensors)
+    optimizer: torch.optim.Optimizer = eager(kind)(tensors, fused=fused, **options)
     if fused:
         optimizer.register_step_pre_hook(_make_gradients_contiguous)
     return optimizer

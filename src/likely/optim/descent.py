@@ -81,8 +81,8 @@ class _Descent(Eager):
                 parameter.copy_(torch.add(origin, direction, alpha=step))
             return evaluate().item()
 
-        slope = sum((g * d).sum().item() for g, d in zip(gradients, directions, strict=True))
-        self.step_size = self.line_search.search(along, loss.item(), slope)
+        derivative = sum((g * d).sum().item() for g, d in zip(gradients, directions, strict=True))
+        self.step_size = self.line_search.search(along, loss.item(), derivative)
         if self.step_size == 0:
             for parameter, origin, gradient in zip(parameters, start, gradients, strict=True):
                 parameter.copy_(origin)

@@ -63,8 +63,8 @@ class FusedAdam(Eager):
             return
         states = [self._state_of(p) for p in parameters]
         # the kernel reads memory in order: a transposed gradient would be stepped on wrongly without a word
-        found = [p.grad for p in parameters if p.grad is not None]
-        gradients = [gradient if gradient.is_contiguous() else gradient.contiguous() for gradient in found]
+        present = [p.grad for p in parameters if p.grad is not None]
+        gradients = [gradient if gradient.is_contiguous() else gradient.contiguous() for gradient in present]
         counts = [state["step"] for state in states]
         torch._foreach_add_(counts, 1)
         kernel = torch._fused_adamw_ if group["decoupled"] else torch._fused_adam_

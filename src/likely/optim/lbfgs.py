@@ -34,8 +34,8 @@ class LBFGS(Optimizer):
 
     def validate(self) -> None:
         super().validate()
-        require(is_count(self.history), self, "history", "a whole number, 1 or more")
-        require(is_count(self.iterations), self, "iterations", "a whole number, 1 or more")
+        require(is_count(self.history), self, "history", "an integer, 1 or more")
+        require(is_count(self.iterations), self, "iterations", "an integer, 1 or more")
         require(is_number(self.tol) and self.tol >= 0, self, "tol", "0 or more")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:

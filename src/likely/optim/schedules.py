@@ -1,6 +1,6 @@
 """Schedules: how the step size changes over training, ηₜ = η·factor(t, T) at step t = 0, …, T − 1.
 
-Lengths such as `warmup` are a share of T when below 1, and a number of steps from 1 on.
+Lengths such as `warmup` are a fraction of T when below 1, and a number of steps from 1 on.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Constant(Schedule):
 
 
 class StepDecay(Schedule):
-    """decay^⌊t/every⌋: multiplied by `decay` after `every` steps (or share of all steps).
+    """decay^⌊t/every⌋: multiplied by `decay` after `every` steps (or that fraction of all steps).
 
     >>> [StepDecay(every=2, decay=0.5).factor(t, 6) for t in range(6)]
     [1.0, 1.0, 0.5, 0.5, 0.25, 0.25]
@@ -43,11 +43,12 @@ class StepDecay(Schedule):
     decay: float = 0.1
 
     def validate(self) -> None:
-        require(is_number(self.every) and self.every > 0, self, "every", "a positive number of steps or share of them")
+        needs = "positive: a number of steps, or a fraction of them when below 1"
+        require(is_number(self.every) and self.every > 0, self, "every", needs)
         require(is_number(self.decay) and 0 < self.decay <= 1, self, "decay", "above 0 and at most 1")
 
     def factor(self, step: int, total: int) -> float:
-        # a share of a whole number of steps must not fall short of it by rounding: 0.1·30 is 3
+        # a fraction of the steps that is an integer must not fall short of it by rounding: 0.1·30 is 3
         return self.decay ** math.floor(step / _steps(self.every, total) + 1e-9)
 
 
@@ -110,7 +111,7 @@ class Cosine(Schedule):
 
 
 class OneCycle(Schedule):
-    """Half a cosine up from `start` to 1 at the share `warmup` of the steps, half a cosine down to `final` at the last.
+    """Half a cosine from `start` up to 1 at the fraction `warmup` of the steps, then half a cosine down to `final`.
 
     >>> [round(OneCycle(warmup=0.5, start=0.2, final=0.0).factor(t, 4), 4) for t in range(4)]
     [0.2, 1.0, 0.5, 0.0]
@@ -122,7 +123,7 @@ class OneCycle(Schedule):
 
     def validate(self) -> None:
         require(
-            is_number(self.warmup) and 0 < self.warmup < 1, self, "warmup", "a share of the steps, above 0, below 1"
+            is_number(self.warmup) and 0 < self.warmup < 1, self, "warmup", "a fraction of the steps, above 0, below 1"
         )
         require(is_number(self.start) and 0 <= self.start <= 1, self, "start", "0 or more and at most 1")
         _require_final(self)
@@ -152,7 +153,7 @@ class InverseSqrt(Schedule):
 
 
 def _steps(length: float, total: int) -> float:
-    """A length in steps; below 1 it is a share of the total."""
+    """A length in steps; below 1 it is a fraction of the total."""
     return length if length >= 1 else length * total
 
 
@@ -170,5 +171,5 @@ def _require_final(spec: Linear | Cosine | OneCycle) -> None:
 
 
 def _require_length(spec: Linear | Cosine | InverseSqrt) -> None:
-    needs = "0 or more: a number of steps, or a share of them when below 1"
+    needs = "0 or more: a number of steps, or a fraction of them when below 1"
     require(is_number(spec.warmup) and spec.warmup >= 0, spec, "warmup", needs)

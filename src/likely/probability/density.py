@@ -70,7 +70,7 @@ def is_discrete(distribution: Distribution) -> bool:
 def draw(distribution: Distribution, draws: int, random_state: Any) -> Tensor:
     """Independent draws, (draws, *event); torch's global random state is left as it was."""
     if not isinstance(draws, int | np.integer) or draws < 2:
-        raise DataError(f"draws must be a whole number of 2 or more; found {draws!r}.")
+        raise DataError(f"draws must be an integer of 2 or more; found {draws!r}.")
     with isolated(seed_of(random_state)), torch.no_grad():
         return distribution.sample(torch.Size([int(draws)]))
 

@@ -40,7 +40,7 @@ def kl(
     draws: int = 10_000,
     random_state: Any = None,
 ) -> Estimate:
-    """KL(p‖q) = E_p log(p/q): the nats lost when q is used in the place of p. ∞ where q has no mass and p has.
+    """KL(p‖q) = E_p log(p/q): the nats lost when q is used in place of p. ∞ where q has no mass and p has.
 
     >>> from torch.distributions import Normal
     >>> kl([0.5, 0.5], [0.5, 0.5]), kl([0.5, 0.5], [1.0, 0.0])

@@ -196,8 +196,8 @@ def _(distribution: Any, p: Tensor, slack: float, precision: float) -> Tensor:
         if not bool(short.any()):
             break
         high = torch.where(short, 2 * high + 1, high)
-    found = _search(lambda k: _cdf(distribution, k), torch.zeros_like(p), high, needed, torch.ones_like(p) > 0, 1.0)
-    return torch.where(p < 1, found, end)
+    counts = _search(lambda k: _cdf(distribution, k), torch.zeros_like(p), high, needed, torch.ones_like(p) > 0, 1.0)
+    return torch.where(p < 1, counts, end)
 
 
 @_quantile.register
@@ -238,14 +238,14 @@ def _(distribution: td.MixtureSameFamily, p: Tensor, slack: float, precision: fl
     low, high = ends.amin(axis), ends.amax(axis)
     whole = _whole(component).expand_as(p)
     needed = torch.where(whole, p * (1 - slack), p)
-    found = _search(lambda y: _cdf(distribution, y), low, high, needed, whole, precision)
-    return torch.where(p <= 0, low, torch.where(p >= 1, high, found))
+    quantiles = _search(lambda y: _cdf(distribution, y), low, high, needed, whole, precision)
+    return torch.where(p <= 0, low, torch.where(p >= 1, high, quantiles))
 
 
 def _search(
     function: Callable[[Tensor], Tensor], low: Tensor, high: Tensor, p: Tensor, whole: Tensor, precision: float
 ) -> Tensor:
-    """The smallest y in [low, high] with function(y) ≥ p, by bisection; a whole number where `whole` says so."""
+    """The smallest y in [low, high] with function(y) ≥ p, by bisection; an integer where `whole` says so."""
     low, high = low.nan_to_num(), high.nan_to_num()
     low = torch.where(whole, low - 1, low)
     for _ in range(1100):  # enough for any two floating numbers
@@ -274,7 +274,7 @@ def _coordinates(distribution: td.MultivariateNormal) -> td.Normal:
 
 
 def _whole(distribution: td.Distribution) -> Tensor:
-    """Which coordinates of an event are whole numbers."""
+    """Which coordinates of an event are integers."""
     device = distribution.mean.device
     if isinstance(distribution, Joint):
         parts = zip(distribution.marginals.values(), distribution.widths, strict=True)

@@ -39,10 +39,10 @@ def log_det(transform: Transform | Map, x: Tensor) -> Tensor:
         if transform.domain.event_dim > 1:
             raise DataError(f"{type(transform).__name__} maps matrices; log_det reads vectors (…, d).")
         try:
-            found = transform.log_abs_det_jacobian(x, transform(x))
+            log_det = transform.log_abs_det_jacobian(x, transform(x))
         except NotImplementedError:
             return _by_jacobian(transform, x)
-        return found.sum(-1) if transform.domain.event_dim == 0 else found
+        return log_det.sum(-1) if transform.domain.event_dim == 0 else log_det
     return _by_jacobian(transform, x)
 
 
@@ -91,16 +91,16 @@ class _Function(Transform):
         self.forward, self.backward = forward, backward
 
     def _call(self, x: Tensor) -> Tensor:
-        return _each(self.forward, x)
+        return _by_rows(self.forward, x)
 
     def _inverse(self, y: Tensor) -> Tensor:
-        return _each(self.backward, y)
+        return _by_rows(self.backward, y)
 
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return _by_jacobian(self.forward, x)
 
 
-def _each(function: Map, x: Tensor) -> Tensor:
+def _by_rows(function: Map, x: Tensor) -> Tensor:
     flat = x.reshape(-1, x.shape[-1])
     return vmap(function)(flat).reshape(x.shape)
 

@@ -34,14 +34,14 @@ _TOLERANCE, _NARROW = 1e-11, 2.0**-22
 
 
 class Atoms(NamedTuple):
-    """A discrete distribution: places (n, d) and their masses, which sum to 1."""
+    """A discrete distribution: points (n, d) and their masses, which sum to 1."""
 
-    places: np.ndarray
+    points: np.ndarray
     mass: np.ndarray
 
 
 class Curve(NamedTuple):
-    """A continuous distribution on the line: F, and places between which F is smooth and nearly all mass lies."""
+    """A continuous distribution on the line: F, and points between which F is smooth and nearly all mass lies."""
 
     cdf: Callable[[np.ndarray], np.ndarray]
     edges: np.ndarray
@@ -58,7 +58,7 @@ def wasserstein(
     """W₁(p, q), exact: on the line for everything, in any dimension for discrete distributions.
 
     Each is a torch distribution (labels are the numbers 0, 1, …), or an array of points, (n,) or (n, d), which are
-    places here and not probabilities: a sample, or the outcomes of a discrete distribution with their `weights`. In
+    points here and not probabilities: a sample, or the outcomes of a discrete distribution with their `weights`. In
     more than one dimension distances are Euclidean, and a transport problem of n·m unknowns is solved.
 
     >>> wasserstein([0.0], [3.0])
@@ -71,15 +71,15 @@ def wasserstein(
     """
     first, second = _read(p, p_weights, "p"), _read(q, q_weights, "q")
     if isinstance(first, Atoms) and isinstance(second, Atoms):
-        if first.places.shape[1] != second.places.shape[1]:
+        if first.points.shape[1] != second.points.shape[1]:
             raise DataError(
-                f"p and q must lie in one space; points of p have {first.places.shape[1]} coordinates, of q "
-                f"{second.places.shape[1]}."
+                f"p and q must lie in one space; points of p have {first.points.shape[1]} coordinates, of q "
+                f"{second.points.shape[1]}."
             )
-        return Estimate(_on_line(first, second) if first.places.shape[1] == 1 else _transport(first, second))
+        return Estimate(_on_line(first, second) if first.points.shape[1] == 1 else _transport(first, second))
     for part, name in ((first, "p"), (second, "q")):
-        if isinstance(part, Atoms) and part.places.shape[1] > 1:
-            raise DataError(f"{name} has points of {part.places.shape[1]} coordinates, the other is on the line.")
+        if isinstance(part, Atoms) and part.points.shape[1] > 1:
+            raise DataError(f"{name} has points of {part.points.shape[1]} coordinates, the other is on the line.")
     return Estimate(_integral(_as_curve(first), _as_curve(second)))
 
 
@@ -92,8 +92,8 @@ def _read(value: Any, weights: Any, name: str) -> Atoms | Curve:
     distribution = _double(as_distribution(value, name))
     finite = outcomes(distribution)
     if finite is not None:
-        places = finite.values.double().numpy().reshape(len(finite.values), -1)
-        return Atoms(places, np.exp(finite.log_probs))
+        points = finite.values.double().numpy().reshape(len(finite.values), -1)
+        return Atoms(points, np.exp(finite.log_probs))
     if distribution.event_shape:
         raise DataError(
             f"{name} is a continuous distribution of vectors, for which no exact answer is known; give draws of it: "
@@ -103,21 +103,21 @@ def _read(value: Any, weights: Any, name: str) -> Atoms | Curve:
 
 
 def _points(value: Any, weights: Any, name: str) -> Atoms:
-    places = _array(value, name)
-    if places.ndim not in (1, 2) or 0 in places.shape:
+    points = _array(value, name)
+    if points.ndim not in (1, 2) or 0 in points.shape:
         raise DataError(
-            f"{name} must be a torch distribution or points (n,) or (n, d); found an array of shape {places.shape}."
+            f"{name} must be a torch distribution or points (n,) or (n, d); found an array of shape {points.shape}."
         )
-    places = places.reshape(len(places), -1)
+    points = points.reshape(len(points), -1)
     if weights is None:
-        return Atoms(places, np.full(len(places), 1 / len(places)))
+        return Atoms(points, np.full(len(points), 1 / len(points)))
     mass = _array(weights, f"{name}_weights")
-    if mass.shape != (len(places),) or (mass < 0).any() or not mass.sum() > 0:
+    if mass.shape != (len(points),) or (mass < 0).any() or not mass.sum() > 0:
         raise DataError(
-            f"{name}_weights must be {len(places)} numbers of 0 or more, one for each point and not all 0; found shape "
+            f"{name}_weights must be {len(points)} numbers of 0 or more, one for each point and not all 0; found shape "
             f"{mass.shape}{f' with a {mass.min():g}' if mass.size and mass.min() < 0 else ''}."
         )
-    return Atoms(places[mass > 0], mass[mass > 0] / mass.sum())
+    return Atoms(points[mass > 0], mass[mass > 0] / mass.sum())
 
 
 def _array(value: Any, name: str) -> np.ndarray:
@@ -142,13 +142,13 @@ def _curve(distribution: Distribution, name: str) -> Curve:
     inside = draw(distribution, 2, 0)[0].double()
 
     def function(x: np.ndarray) -> np.ndarray:
-        places = torch.from_numpy(x)
+        points = torch.from_numpy(x)
         try:
-            possible = distribution.support.check(places)  # type: ignore[union-attr]
+            possible = distribution.support.check(points)  # type: ignore[union-attr]
         except NotImplementedError:
-            possible = torch.ones_like(places, dtype=torch.bool)
-        found = cdf(distribution, torch.where(possible, places, inside)).double()
-        return torch.where(possible, found, (places > inside).double()).numpy()
+            possible = torch.ones_like(points, dtype=torch.bool)
+        probabilities = cdf(distribution, torch.where(possible, points, inside)).double()
+        return torch.where(possible, probabilities, (points > inside).double()).numpy()
 
     levels = torch.from_numpy(np.concatenate([_LEVELS, 1 - _LEVELS[-2::-1]]))
     edges = _asked(lambda: quantile(distribution, levels), name).double().numpy()
@@ -165,7 +165,7 @@ def _double(part: Any) -> Any:
     if isinstance(part, Tensor):
         return part.detach().double() if part.is_floating_point() else part
     if isinstance(part, list):
-        return [_double(each) for each in part]
+        return [_double(entry) for entry in part]
     if not isinstance(part, Distribution | Transform):
         return part
     twin = copy.copy(part)
@@ -186,15 +186,15 @@ def _asked(function: Callable[[], Any], name: str) -> Any:
 # --- the answers --------------------------------------------------------------------------------------------------
 def _on_line(p: Atoms, q: Atoms) -> float:
     """∫|F − G| of two step functions."""
-    places = np.concatenate([p.places[:, 0], q.places[:, 0]])
-    order = places.argsort(kind="stable")
+    points = np.concatenate([p.points[:, 0], q.points[:, 0]])
+    order = points.argsort(kind="stable")
     gap = np.cumsum(np.concatenate([p.mass, -q.mass])[order])
-    return float(np.abs(gap[:-1]) @ np.diff(places[order]))
+    return float(np.abs(gap[:-1]) @ np.diff(points[order]))
 
 
 def _transport(p: Atoms, q: Atoms) -> float:
-    """The linear programme: mass ≥ 0 from each place to each, with the given sums, at the least cost."""
-    cost = cdist(p.places, q.places)
+    """The linear programme: mass ≥ 0 from each point to each, with the given sums, at the least cost."""
+    cost = cdist(p.points, q.points)
     n, m = cost.shape
     if n == m and np.ptp(p.mass) == 0 and np.ptp(q.mass) == 0:
         rows, columns = linear_sum_assignment(cost)  # equal masses are moved whole
@@ -202,20 +202,20 @@ def _transport(p: Atoms, q: Atoms) -> float:
     pair = np.arange(n * m)
     sums = coo_array((np.ones(2 * n * m), (np.r_[pair // m, n + pair % m], np.r_[pair, pair])), shape=(n + m, n * m))
     # one of the sums follows from the others; left in, rounding could make them contradict
-    found = linprog(cost.ravel(), A_eq=sums.tocsr()[:-1], b_eq=np.r_[p.mass, q.mass][:-1], method="highs")
-    if not found.success:
-        raise DataError(f"The transport problem of {n} × {m} points was not solved: {found.message}")
-    return float(found.fun)
+    solution = linprog(cost.ravel(), A_eq=sums.tocsr()[:-1], b_eq=np.r_[p.mass, q.mass][:-1], method="highs")
+    if not solution.success:
+        raise DataError(f"The transport problem of {n} × {m} points was not solved: {solution.message}")
+    return float(solution.fun)
 
 
 def _as_curve(part: Atoms | Curve) -> Curve:
     """A discrete distribution on the line as its step function."""
     if isinstance(part, Curve):
         return part
-    order = part.places[:, 0].argsort()
-    places, total = part.places[order, 0], np.r_[0.0, np.cumsum(part.mass[order])]
+    order = part.points[:, 0].argsort()
+    points, total = part.points[order, 0], np.r_[0.0, np.cumsum(part.mass[order])]
     total[-1] = 1.0  # a rounded sum would differ from 1 all the way to infinity
-    return Curve(lambda x: total[np.searchsorted(places, x, side="right")], np.unique(places), True)
+    return Curve(lambda x: total[np.searchsorted(points, x, side="right")], np.unique(points), True)
 
 
 def _integral(p: Curve, q: Curve) -> float:
@@ -244,8 +244,8 @@ def _quadrature(function: Callable[[np.ndarray], np.ndarray], edges: np.ndarray,
 
     def pieces(left: np.ndarray, right: np.ndarray) -> np.ndarray:
         half = 0.5 * (right - left)
-        places = (0.5 * (left + right))[:, None] + half[:, None] * _NODES
-        return half * (function(places.ravel()).reshape(places.shape) @ _WEIGHTS)
+        points = (0.5 * (left + right))[:, None] + half[:, None] * _NODES
+        return half * (function(points.ravel()).reshape(points.shape) @ _WEIGHTS)
 
     left, right = edges[:-1], edges[1:]
     whole, settled = pieces(left, right), 0.0

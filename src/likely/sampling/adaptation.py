@@ -64,8 +64,8 @@ class Moments(NamedTuple):
             return None
         size = len(variance)
         if covariance.ndim == 2 and self.seen >= 10 * size:
-            share = self.seen / (self.seen + 5 * size)
-            root, failed = torch.linalg.cholesky_ex(share * covariance + (1 - share) * torch.diag(variance))
+            fraction = self.seen / (self.seen + 5 * size)
+            root, failed = torch.linalg.cholesky_ex(fraction * covariance + (1 - fraction) * torch.diag(variance))
             if not bool(failed):
                 return root
         return variance.sqrt()

@@ -36,10 +36,10 @@ def ancestral(
     """
     count, generator = whole(n, "n", 1), as_generator(random_state)
     parents = {name: _parents(name, part) for name, part in model.items()}
-    for name, found in parents.items():
-        for parent in found:
+    for name, own_parents in parents.items():
+        for parent in own_parents:
             if parent not in model:
-                raise DataError(f"model[{name!r}] has the parent {parent!r}, which is no variable of the model.")
+                raise DataError(f"model[{name!r}] has the parent {parent!r}, which is not a variable of the model.")
     try:
         order = list(TopologicalSorter(parents).static_order())
     except CycleError as error:

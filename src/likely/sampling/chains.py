@@ -80,7 +80,7 @@ class Chains:
         draws = self.draws.cpu().numpy()
         if isinstance(self.names, str):
             return {self.names: draws}
-        return {name: draws[..., place] for place, name in enumerate(self.names)}
+        return {name: draws[..., index] for index, name in enumerate(self.names)}
 
     def _recorded(self) -> dict[str, Any]:
         return {"lp": self.log_prob.cpu().numpy(), **{name: stat.cpu().numpy() for name, stat in self.stats.items()}}

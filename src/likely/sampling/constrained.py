@@ -1,4 +1,4 @@
-"""Densities on a part of space, as methods that follow slopes need them: on all of it.
+"""Densities on a part of space, as methods that follow gradients need them: on all of it.
 
     x = T(z),    log p(z) = log p(x) + log |det ∂T/∂z|
 
@@ -75,8 +75,8 @@ class Bijection:
             with torch.enable_grad():
                 point = z.detach().requires_grad_()
                 x, volume = self.forward(point)
-                value, slope = known(x.detach())
-                (gradient,) = torch.autograd.grad((x * slope.to(x)).sum() + volume.sum(), point)
+                value, inner = known(x.detach())
+                (gradient,) = torch.autograd.grad((x * inner.to(x)).sum() + volume.sum(), point)
             return value + volume.detach(), gradient
 
         given = None if known is None else value_and_grad
@@ -101,30 +101,30 @@ def bijection(support: Support, event: tuple[int, ...], names: str | tuple[str, 
             f"support must be a torch constraint, a list of them or a dict by name; found {type(support).__name__}."
         )
     blocks: list[tuple[Transform, Constraint, int]] = []
-    for place, item in enumerate(support):
+    for index, item in enumerate(support):
         constraint, length = item if isinstance(item, tuple) and len(item) == 2 else (item, 1)
         if not isinstance(constraint, Constraint) or isinstance(length, bool) or not isinstance(length, int):
             raise DataError(
-                f"support[{place}] must be a torch constraint, or (constraint, length) for a block; found {item!r}."
+                f"support[{index}] must be a torch constraint, or (constraint, length) for a block; found {item!r}."
             )
         if constraint.event_dim > 1:
-            raise DataError(f"support[{place}] is of matrices, {constraint}; a block of a vector cannot be one.")
+            raise DataError(f"support[{index}] is of matrices, {constraint}; a block of a vector cannot be one.")
         blocks.append((_transform(constraint), constraint, length))
     total = sum(length for _, _, length in blocks)
     if event != (total,):
-        raise DataError(f"support speaks of a vector of {total} numbers; positions have shape {event}.")
+        raise DataError(f"support describes a vector of {total} numbers; positions have shape {event}.")
     return None if all(_everywhere(constraint) for _, constraint, _ in blocks) else Bijection(tuple(blocks))
 
 
 def support_of(distribution: Distribution) -> Constraint | None:
-    """The support of a distribution, if it says one."""
+    """The support of a distribution, if it has one."""
     if isinstance(distribution, MixtureSameFamily):  # its own says how to check, but not what it is
         return support_of(distribution.component_distribution)
     try:
-        found = distribution.support
+        support = distribution.support
     except NotImplementedError:
         return None
-    return found if isinstance(found, Constraint) else None
+    return support if isinstance(support, Constraint) else None
 
 
 def _by_name(support: Mapping[str, Constraint], names: str | tuple[str, ...]) -> Sequence[Constraint]:
@@ -143,7 +143,7 @@ def _everywhere(constraint: Constraint) -> bool:
 
 def _transform(constraint: Constraint) -> Transform:
     if constraint.is_discrete:
-        raise DataError(f"support {constraint} holds whole numbers, which have no slope; use Gibbs(supports=…).")
+        raise DataError(f"support {constraint} holds integers, which have no gradient; use Gibbs(supports=…).")
     try:
         return biject_to(constraint)
     except NotImplementedError as error:

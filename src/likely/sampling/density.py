@@ -1,9 +1,9 @@
-"""Log-densities as samplers ask for them: known up to a constant, one number a row, −∞ where there is no mass.
+"""Log-densities as samplers ask for them: known up to a constant, one number per row, −∞ where there is no mass.
 
     log_prob: (n, *event) → (n,)
 
 What a person gives is a function of rows or a torch distribution. Each answer is checked once, here, so that a NaN is
-an error with a place rather than a chain that never moves.
+an error with a position rather than a chain that never moves.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ LogDensity = Callable[[Tensor], Tensor]
 class Density:
     """A log-density as samplers ask for it: called, it raises a `DataError` for NaN, +∞ and wrong shapes.
 
-    `unchecked` answers as it can, for methods that meet wild positions on their way and take NaN as no mass; `slope`
-    is the `value_and_grad` of a function that knows its own gradient.
+    `unchecked` answers as it can, for methods that may reach extreme positions and take NaN as no mass;
+    `value_and_grad` is that of a function that knows its own gradient.
     """
 
     checked: LogDensity
@@ -74,20 +74,20 @@ def as_log_density(target: LogDensity | Distribution, name: str) -> Density:
             ) from error
 
     def checked(rows: Tensor) -> Tensor:
-        found = asked(rows)
-        if not isinstance(found, Tensor) or found.shape != rows.shape[:1]:
-            shape = f"shape {tuple(found.shape)}" if isinstance(found, Tensor) else type(found).__name__
+        values = asked(rows)
+        if not isinstance(values, Tensor) or values.shape != rows.shape[:1]:
+            shape = f"shape {tuple(values.shape)}" if isinstance(values, Tensor) else type(values).__name__
             raise DataError(
                 f"{name} must give one number for each of the {len(rows)} rows, a tensor of shape ({len(rows)},); it "
                 f"gave {shape} for rows of shape {tuple(rows.shape)}. Sum over all axes but the first."
             )
-        if not bool((found < torch.inf).all()):  # NaN fails as well
-            row = int((~(found < torch.inf)).nonzero()[0])
+        if not bool((values < torch.inf).all()):  # NaN fails as well
+            row = int((~(values < torch.inf)).nonzero()[0])
             raise DataError(
-                f"{name} is {found[row].item()} at {shown(rows[row])} (row {row}); a log-density is finite, or −inf "
+                f"{name} is {values[row].item()} at {shown(rows[row])} (row {row}); a log-density is finite, or −inf "
                 "where there is no mass."
             )
-        return found.double()
+        return values.double()
 
     def unchecked(rows: Tensor) -> Tensor:
         with _unvalidated():
@@ -119,9 +119,9 @@ def draw(distribution: Distribution, generator: torch.Generator, count: int | No
 
 
 def whole(value: Any, name: str, least: int) -> int:
-    """A whole number of at least `least`, or an error that names the argument."""
+    """An integer of at least `least`, or an error that names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise DataError(f"{name} must be a whole number of {least} or more; found {value!r}.")
+        raise DataError(f"{name} must be an integer of {least} or more; found {value!r}.")
     return value
 
 

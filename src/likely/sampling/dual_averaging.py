@@ -48,5 +48,5 @@ class DualAveraging(NamedTuple):
         error = (1 - weight) * self.error + weight * (target - acceptance)
         log_step = self.anchor - math.sqrt(count) / GAMMA * error
         log_step = min(max(log_step, -30.0), 10.0)
-        share = count**-KAPPA
-        return DualAveraging(self.anchor, count, error, log_step, share * log_step + (1 - share) * self.average)
+        rate = count**-KAPPA
+        return DualAveraging(self.anchor, count, error, log_step, rate * log_step + (1 - rate) * self.average)

@@ -55,7 +55,7 @@ class Gibbs(Sampler):
         require(fine, self, "conditionals", "None, functions by coordinate or block, or a list of them")
         values = self.supports
         lists = values.values() if isinstance(values, Mapping) else (values or (),)
-        fine = isinstance(values, Mapping | tuple | None) and all(isinstance(each, tuple) for each in lists)
+        fine = isinstance(values, Mapping | tuple | None) and all(isinstance(entries, tuple) for entries in lists)
         require(fine, self, "supports", "None, a tuple of values, or tuples of values by coordinate")
 
     def init(self, position: Tensor, log_prob: LogDensity) -> State:
@@ -65,8 +65,8 @@ class Gibbs(Sampler):
         for coordinate, values in sweep.supports.items():
             known = torch.isin(flat[:, coordinate], values)
             if not bool(known.all()):
-                found, listed = flat[:, coordinate][~known][0].item(), values.tolist()
-                raise DataError(f"initial has {found:g} at coordinate {coordinate}; its support is {listed}.")
+                outside, listed = flat[:, coordinate][~known][0].item(), values.tolist()
+                raise DataError(f"initial has {outside:g} at coordinate {coordinate}; its support is {listed}.")
         for block, conditional in sweep.conditionals.items():
             _check_conditional(state, log_prob, block, conditional)
         return state
@@ -79,8 +79,8 @@ class Gibbs(Sampler):
         if sweep.conditionals:
             current = log_prob(x)
             if not bool((current > -torch.inf).all()):
-                place = shown(x[int((current == -torch.inf).nonzero()[0])])
-                raise DataError(f"conditionals led to {place}, where log_prob is −inf; they do not belong together.")
+                position = shown(x[int((current == -torch.inf).nonzero()[0])])
+                raise DataError(f"conditionals led to {position}, where log_prob is −inf; they do not belong together.")
         for coordinate, values in sweep.supports.items():
             x, current = _enumerate(x, current, coordinate, values, log_prob, generator)
         for coordinate in sweep.slices:
@@ -124,7 +124,7 @@ class Gibbs(Sampler):
         slices = [coordinate for coordinate in free if coordinate not in supports]
         if slices and not position.is_floating_point():
             raise DataError(
-                f"Coordinate {slices[0]} of positions that are whole numbers has neither a conditional nor a support; "
+                f"Coordinate {slices[0]} of positions that are integers has neither a conditional nor a support; "
                 "give its values to Gibbs(supports=…)."
             )
         return Sweep(conditionals, supports, slices, torch.ones(size, dtype=torch.float64, device=position.device))
@@ -150,8 +150,8 @@ def _enumerate(
     x: Tensor, current: Tensor, coordinate: int, values: Tensor, log_prob: LogDensity, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
     """A draw of one coordinate from its finite conditional. The present value's log-density is known already."""
-    place = (x.reshape(len(x), -1)[:, coordinate, None] == values).long().argmax(1)
-    ways = [values[(place + k) % len(values)] for k in range(len(values))]
+    index = (x.reshape(len(x), -1)[:, coordinate, None] == values).long().argmax(1)
+    ways = [values[(index + k) % len(values)] for k in range(len(values))]
     logs = torch.stack([current, *(log_prob(_with(x, (coordinate,), way)) for way in ways[1:])])
     chosen = torch.multinomial(logs.softmax(0).T, 1, generator=generator)[:, 0]
     value = torch.stack(ways).gather(0, chosen[None])[0]
@@ -169,16 +169,18 @@ def _with(x: Tensor, block: tuple[int, ...], value: Tensor) -> Tensor:
 
 
 def _given(conditional: Conditional, x: Tensor, block: tuple[int, ...]) -> Distribution:
-    found = conditional(x)
-    if not isinstance(found, Distribution):
-        raise DataError(f"conditionals[{_key(block)}] must give a torch distribution; it gave {type(found).__name__}.")
-    shape = found.batch_shape + found.event_shape
+    distribution = conditional(x)
+    if not isinstance(distribution, Distribution):
+        raise DataError(
+            f"conditionals[{_key(block)}] must give a torch distribution; it gave {type(distribution).__name__}."
+        )
+    shape = distribution.batch_shape + distribution.event_shape
     if shape[:1] != (len(x),) or shape.numel() != len(x) * len(block):
         raise DataError(
             f"conditionals[{_key(block)}] gave a distribution of shape {tuple(shape)}; it must give {len(block)} "
             f"number{'s' * (len(block) > 1)} for each of the {len(x)} chains."
         )
-    return found
+    return distribution
 
 
 def _check_conditional(state: State, log_prob: LogDensity, block: tuple[int, ...], conditional: Conditional) -> None:

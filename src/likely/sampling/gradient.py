@@ -13,13 +13,13 @@ from torch import Tensor
 from ..core.errors import DataError
 from .density import LogDensity, shown
 
-__all__ = ["first_slope", "slope"]
+__all__ = ["first_value_and_gradient", "value_and_gradient"]
 
 
-def slope(log_prob: LogDensity, position: Tensor) -> tuple[Tensor, Tensor]:
-    """log p (chains,) and ∇ log p (chains, *event). Where either is not a number it is −∞ with slope 0: no mass there.
+def value_and_gradient(log_prob: LogDensity, position: Tensor) -> tuple[Tensor, Tensor]:
+    """log p (chains,) and ∇ log p (chains, *event). Where either is NaN: −∞ with gradient 0, no mass there.
 
-    >>> value, gradient = slope(lambda x: -0.5 * x.square().sum(1), torch.tensor([[3.0, 4.0]]))
+    >>> value, gradient = value_and_gradient(lambda x: -0.5 * x.square().sum(1), torch.tensor([[3.0, 4.0]]))
     >>> value, gradient
     (tensor([-12.5000], dtype=torch.float64), tensor([[-3., -4.]]))
     """
@@ -29,9 +29,9 @@ def slope(log_prob: LogDensity, position: Tensor) -> tuple[Tensor, Tensor]:
     else:
         with torch.enable_grad():
             point = position.detach().requires_grad_()
-            found = _asked(log_prob, point)
-            (gradient,) = torch.autograd.grad(found, point, torch.ones_like(found))
-            value = found.detach()
+            log_probs = _asked(log_prob, point)
+            (gradient,) = torch.autograd.grad(log_probs, point, torch.ones_like(log_probs))
+            value = log_probs.detach()
     value = value.double()
     limit = math.sqrt(torch.finfo(gradient.dtype).max)  # steeper, and speeds and positions would overflow
     size = gradient.detach().abs()
@@ -46,9 +46,9 @@ def _asked(log_prob: LogDensity, point: Tensor) -> Tensor:
     """The answer with its way back to the positions, or an error that says it has none."""
     reason: RuntimeError | None = None
     try:
-        found = getattr(log_prob, "unchecked", log_prob)(point)
-        if found.requires_grad:
-            return found
+        log_probs = getattr(log_prob, "unchecked", log_prob)(point)
+        if log_probs.requires_grad:
+            return log_probs
     except RuntimeError as error:
         if "requires grad" not in str(error):  # what torch says of .numpy() and of in-place changes
             raise
@@ -59,14 +59,14 @@ def _asked(log_prob: LogDensity, point: Tensor) -> Tensor:
     ) from reason
 
 
-def first_slope(log_prob: LogDensity, position: Tensor) -> tuple[Tensor, Tensor]:
-    """`slope` where chains start: there it must be finite."""
-    value, gradient = slope(log_prob, position)
+def first_value_and_gradient(log_prob: LogDensity, position: Tensor) -> tuple[Tensor, Tensor]:
+    """`value_and_gradient` where chains start: there it must be finite."""
+    value, gradient = value_and_gradient(log_prob, position)
     bad = ~torch.isfinite(value)
     if bool(bad.any()):
         row = int(bad.nonzero()[0])
         raise DataError(
             f"log_prob or its gradient is not finite where chain {row} starts, at {shown(position[row])}; "
-            "start elsewhere, or mend the density."
+            "start elsewhere, or fix the density."
         )
     return value, gradient

@@ -1,4 +1,4 @@
-"""Hamiltonian Monte Carlo: follow the slope of log p with momentum, then accept by the energy that was gained or lost.
+"""Hamiltonian Monte Carlo: follow the gradient of log p with momentum, then accept by the change of energy.
 
     v ~ Normal(0, I);   (x′, v′) = τ/ε leapfrog steps from (x, v);   H = −log p(x) + ½‖v‖²
     accept with probability min(1, exp(H(x, v) − H(x′, v′)))
@@ -54,12 +54,12 @@ class Trajectories(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Move(Info):
-    """Where a move began and ended, with what speed, and its share of τ: what the criterion of τ asks."""
+    """Where a move began and ended, with what speed, and its fraction of τ: what the criterion of τ needs."""
 
     begin: Tensor
     end: Tensor
     speed: Tensor
-    share: float
+    fraction: float
 
 
 class HMC(Sampler):
@@ -86,7 +86,7 @@ class HMC(Sampler):
         require(positive_or_none(self.step_size), self, "step_size", "None or a positive number")
         require(positive_or_none(self.trajectory), self, "trajectory", "None or a positive number")
         require(0 < self.acceptance < 1, self, "acceptance", "between 0 and 1")
-        require(self.max_steps >= 1, self, "max_steps", "a whole number above 0")
+        require(self.max_steps >= 1, self, "max_steps", "an integer above 0")
 
     def init(self, position: Tensor, log_prob: LogDensity) -> GradientState:
         state = start("HMC", position, log_prob, self.step_size)
@@ -98,8 +98,8 @@ class HMC(Sampler):
         assert isinstance(state, GradientState)
         tuning: Trajectories = state.tuning
         epsilon, factor = tuning.metric.epsilon, tuning.metric.factor
-        share = spread_evenly(tuning.moves)
-        steps = min(self.max_steps, max(1, math.ceil(share * tuning.length / epsilon)))
+        fraction = spread_evenly(tuning.moves)
+        steps = min(self.max_steps, max(1, math.ceil(fraction * tuning.length / epsilon)))
         first = thrown(state, factor, generator)
         point = first
         for _ in range(steps):
@@ -114,7 +114,7 @@ class HMC(Sampler):
             "n_steps": torch.full_like(acceptance, steps),
             "step_size": torch.full_like(acceptance, epsilon),
         }
-        info = Move(acceptance, stats, begin=first.x, end=point.x, speed=point.v, share=share)
+        info = Move(acceptance, stats, begin=first.x, end=point.x, speed=point.v, fraction=fraction)
         return replace(new, tuning=tuning._replace(moves=tuning.moves + 1)), info
 
     def adapt(self, state: State, info: Info, index: int, total: int) -> State:
@@ -132,7 +132,7 @@ class HMC(Sampler):
         return replace(state, tuning=tuning._replace(metric=metric))
 
     def _longer(self, tuning: Trajectories, move: Move) -> Trajectories:
-        """τ after a step up the criterion C(τ)/τ in log τ, whose slope is τC′/C − 1.
+        """τ after a step up the criterion C(τ)/τ in log τ, whose derivative is τC′/C − 1.
 
         C = E[(‖z′−m‖² − ‖z−m‖²)²]/4 for z = L⁻¹x; it and τC′ are averaged over about twenty moves, and so is the
         mean m unless there are more chains than that.
@@ -142,10 +142,10 @@ class HMC(Sampler):
         centre = torch.lerp(tuning.centre, rows.mean(0), chains / (chains + MEMORY))
         begin, end = _white(rows - centre, factor), _white(move.end.reshape(chains, -1) - centre, factor)
         change = end.square().sum(1) - begin.square().sum(1)
-        growth = change * (end * move.speed).sum(1) * move.share * tuning.length
+        growth = change * (end * move.speed).sum(1) * move.fraction * tuning.length
         sizes = torch.stack([0.25 * change.square(), growth]).nan_to_num(0.0, 0.0, 0.0) @ move.acceptance.to(change)
-        mean, slope = (float(size) / chains for size in sizes)
-        gradient = slope - mean * tuning.length / (tuning.length + epsilon)
+        mean, rise = (float(size) / chains for size in sizes)
+        gradient = rise - mean * tuning.length / (tuning.length + epsilon)
         square = (1 - 1 / MEMORY) * tuning.square + gradient**2 / MEMORY
         uphill = min(max(gradient / math.sqrt(square), -1.0), 1.0) if square > 0 else 0.0
         rate = 0.2 / math.sqrt(tuning.since + 16)

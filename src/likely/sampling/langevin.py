@@ -1,4 +1,4 @@
-"""Langevin dynamics: a step up the slope of log p and a step of noise, which together have p as their equilibrium.
+"""Langevin dynamics: a step up the gradient of log p and a step of noise, which together have p as their equilibrium.
 
     x′ = x + (ε²/2) LLᵀ∇log p(x) + ε L ξ,    ξ ~ Normal(0, I)
 
@@ -41,7 +41,7 @@ class Drift(Info):
 
 
 class Langevin(Sampler):
-    """Langevin(): one gradient a move; `adjusted=False` takes every step, and its draws are biased.
+    """Langevin(): one gradient per move; `adjusted=False` takes every step, and its draws are biased.
 
     The unadjusted chain forgets its bias only as ε → 0: for a normal target the variance is too large by a factor of
     1/(1 − ε²/4), ε in standard deviations. Without a `step_size` warm-up chooses a small one (a Metropolis step would

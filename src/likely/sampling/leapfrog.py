@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from .density import LogDensity
-from .gradient import slope
+from .gradient import value_and_gradient
 
 __all__ = ["DIVERGED", "Point", "along", "back", "first_step", "gained", "leapfrog"]
 
@@ -50,7 +50,7 @@ def leapfrog(log_prob: LogDensity, point: Point, epsilon: float, factor: Tensor)
     """
     v = torch.add(point.v, point.force, alpha=0.5 * epsilon)
     x = torch.add(point.x, along(v, factor).reshape(point.x.shape), alpha=epsilon)
-    value, gradient = slope(log_prob, x)
+    value, gradient = value_and_gradient(log_prob, x)
     force = back(gradient, factor)
     return Point(x, torch.add(v, force, alpha=0.5 * epsilon), value, gradient, force)
 

@@ -39,8 +39,8 @@ class MarkovChain:
         steps = csr_array(self.transition > 0)
         _, label = connected_components(steps, directed=True, connection="strong")
         leaves = {int(label[i]) for i, j in zip(*steps.nonzero(), strict=True) if label[i] != label[j]}
-        found = [tuple(int(i) for i in np.flatnonzero(label == each)) for each in np.unique(label)]
-        self._classes = sorted(found)
+        classes = [tuple(int(i) for i in np.flatnonzero(label == component)) for component in np.unique(label)]
+        self._classes = sorted(classes)
         self._closed = [states for states in self._classes if int(label[states[0]]) not in leaves]
 
     def __len__(self) -> int:
@@ -195,12 +195,12 @@ class MarkovChain:
 
     # --- helpers ------------------------------------------------------------------------------------------------
     def _class_of(self, state: int) -> tuple[int, ...]:
-        place = self._state(state)
-        return next(states for states in self._classes if place in states)
+        index = self._state(state)
+        return next(states for states in self._classes if index in states)
 
     def _state(self, state: int) -> int:
         if not isinstance(state, int | np.integer) or not 0 <= state < len(self):
-            raise DataError(f"state must be a whole number from 0 to {len(self) - 1}; found {state!r}.")
+            raise DataError(f"state must be an integer from 0 to {len(self) - 1}; found {state!r}.")
         return int(state)
 
     def _start(self, start: int | ArrayLike) -> np.ndarray:
@@ -217,7 +217,7 @@ class MarkovChain:
 
 
 def _checked(transition: ArrayLike) -> np.ndarray:
-    """A square matrix of distributions; an error names the first row that is none."""
+    """A square matrix of distributions; an error names the first row that is not one."""
     matrix = np.array(transition, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not len(matrix):
         raise DataError(f"transition must be a square matrix (n, n); found shape {matrix.shape}.")
@@ -251,12 +251,12 @@ def _gth(matrix: np.ndarray) -> np.ndarray:
 
 def _reaching(steps: np.ndarray, goal: np.ndarray) -> np.ndarray:
     """The states from which `goal` can be reached, itself included."""
-    found = goal
+    reaching = goal
     while True:
-        more = found | (steps @ found)
-        if (more == found).all():
-            return found
-        found = more
+        more = reaching | (steps @ reaching)
+        if (more == reaching).all():
+            return reaching
+        reaching = more
 
 
 def _cumulative(rows: np.ndarray) -> np.ndarray:

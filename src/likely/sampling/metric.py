@@ -1,4 +1,4 @@
-"""What methods that follow the slope learn in warm-up, from all chains together: a step ε and the units it is in.
+"""What methods that follow the gradient learn in warm-up, from all chains together: a step ε and the units it is in.
 
     LLᵀ ≈ Cov(x) from windows that double,    ε by dual averaging towards the acceptance asked for
 
@@ -18,7 +18,7 @@ from ..core.errors import DataError
 from .adaptation import Moments, is_window_end
 from .density import LogDensity
 from .dual_averaging import DualAveraging
-from .gradient import first_slope
+from .gradient import first_value_and_gradient
 from .leapfrog import Point, back, first_step
 from .sampler import State
 
@@ -30,7 +30,7 @@ DENSE = 200
 
 @dataclass(frozen=True)
 class GradientState(State):
-    """A state that also knows the slope of the log-density at its position."""
+    """A state that also knows the gradient of the log-density at its position."""
 
     gradient: Any = None
 
@@ -75,8 +75,8 @@ class Metric(NamedTuple):
 def start(name: str, position: Tensor, log_prob: LogDensity, step_size: float | None) -> GradientState:
     """The state before the first step of the method called `name`, with a `Metric` as its tuning."""
     if not position.is_floating_point():
-        raise DataError(f"{name} needs positions that are real numbers; for whole numbers use Gibbs(supports=…).")
-    value, gradient = first_slope(log_prob, position)
+        raise DataError(f"{name} needs positions that are real numbers; for integers use Gibbs(supports=…).")
+    value, gradient = first_value_and_gradient(log_prob, position)
     rows = position.reshape(len(position), -1)
     step = step_size or first_step(log_prob, position, value, gradient)
     metric = Metric(DualAveraging.start(step), rows.new_ones(rows.shape[1]), _no_moments(rows), step_size)

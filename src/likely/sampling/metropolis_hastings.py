@@ -68,7 +68,7 @@ class MetropolisHastings(Sampler):
             return State(position, log_prob(position))
         if not position.is_floating_point():
             raise DataError(
-                "A random walk needs positions that are real numbers; for whole numbers give MetropolisHastings a "
+                "A random walk needs positions that are real numbers; for integers give MetropolisHastings a "
                 "proposal, or use Gibbs(supports=…)."
             )
         rows = position.flatten(1) if position.ndim > 1 else position[:, None]
@@ -137,10 +137,10 @@ class MetropolisHastings(Sampler):
         return moved, back - there
 
     def _propose(self, x: Tensor) -> Distribution:
-        found = self.proposal(x)  # type: ignore[misc]
-        if not isinstance(found, Distribution):
-            raise DataError(f"proposal must give a torch distribution; it gave {type(found).__name__}.")
-        return found
+        distribution = self.proposal(x)  # type: ignore[misc]
+        if not isinstance(distribution, Distribution):
+            raise DataError(f"proposal must give a torch distribution; it gave {type(distribution).__name__}.")
+        return distribution
 
 
 def _log_prob(distribution: Distribution, x: Tensor) -> Tensor:

@@ -33,9 +33,9 @@ __all__ = ["NUTS"]
 
 
 class NUTS(Sampler):
-    """NUTS(): Hamiltonian Monte Carlo whose trajectories are as long as each place asks for; needs a gradient.
+    """NUTS(): Hamiltonian Monte Carlo whose trajectories are as long as each region needs; needs a gradient.
 
-    `acceptance` is what warm-up tunes the step towards; nearer to 1 for targets with narrow places. `step_size` fixes
+    `acceptance` is what warm-up tunes the step towards; nearer to 1 for targets with narrow regions. `step_size` fixes
     the step, in the units of the positions. A trajectory has at most 2^`max_depth` − 1 leapfrog steps.
 
     >>> from likely.sampling import sample
@@ -54,7 +54,7 @@ class NUTS(Sampler):
     def validate(self) -> None:
         require(positive_or_none(self.step_size), self, "step_size", "None or a positive number")
         require(0 < self.acceptance < 1, self, "acceptance", "between 0 and 1")
-        require(self.max_depth >= 1, self, "max_depth", "a whole number above 0")
+        require(self.max_depth >= 1, self, "max_depth", "an integer above 0")
 
     def init(self, position: Tensor, log_prob: LogDensity) -> GradientState:
         return start("NUTS", position, log_prob, self.step_size)

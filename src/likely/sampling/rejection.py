@@ -2,7 +2,7 @@
 
     x ~ q,   keep x with probability p(x) / (k·q(x)),       p(x) ≤ k·q(x) for all x
 
-Of all proposals the share Z/k is kept, with Z = ∫p; 1/k for a normalised target.
+The fraction Z/k of all proposals is kept, with Z = ∫p; 1/k for a normalised target.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PILOT = 10_000
 class RejectionDraws:
     """What rejection sampling kept.
 
-    `acceptance` is the measured share of proposals kept, `log_k` the bound, `estimated` whether the bound was
+    `acceptance` is the measured fraction of proposals kept, `log_k` the bound, `estimated` whether the bound was
     searched for rather than given (then the draws are exact if the search found the top), `proposed` the count of
     proposals.
     """
@@ -93,7 +93,7 @@ def rejection(
     while isinstance(kept := _attempt(log_ratio, proposal, count, bound, generator, limit), Tensor):
         if log_k is not None:
             raise DataError(
-                f"log_k={bound:g} is no bound: at {shown(kept)} log_target − log proposal is "
+                f"log_k={bound:g} is not a bound: at {shown(kept)} log_target − log proposal is "
                 f"{float(log_ratio(kept.unsqueeze(0))):.6g}. Give a larger log_k, or None to search for it."
             )
         bound = _climb(log_ratio, kept)  # what was kept under too low a bound is thrown away
@@ -105,14 +105,14 @@ def rejection(
             stacklevel=2,
         )
     draws, rate, proposed = kept
-    share = Estimate(rate, math.sqrt(rate * (1 - rate) / proposed))
-    return RejectionDraws(draws[:count], share, bound, log_k is None, proposed)
+    acceptance = Estimate(rate, math.sqrt(rate * (1 - rate) / proposed))
+    return RejectionDraws(draws[:count], acceptance, bound, log_k is None, proposed)
 
 
 def _attempt(
     log_ratio: LogDensity, proposal: Distribution, count: int, bound: float, generator: torch.Generator, limit: int
 ) -> tuple[Tensor, float, int] | Tensor:
-    """What was kept of whole batches, the share, and the number of proposals; or a place where the bound is broken."""
+    """What was kept of whole batches, its fraction, and the number of proposals; or a point that breaks the bound."""
     kept: list[Tensor] = []
     accepted = proposed = 0
     batch = min(max(count, 1000), 100_000)
@@ -150,20 +150,20 @@ def _search(log_ratio: LogDensity, proposal: Distribution, generator: torch.Gene
         raise DataError(f"log_target is −inf at all of {_PILOT} draws of the proposal; the proposal misses the target.")
     discrete = getattr(proposal.support, "is_discrete", False)
     starts = [] if discrete else ratio.topk(3).indices.tolist()
-    found = max([best, *(_climb(log_ratio, x[start]) for start in starts)])
-    if found > best + 20:
+    highest = max([best, *(_climb(log_ratio, x[start]) for start in starts)])
+    if highest > best + 20:
         raise DataError(
-            f"log_target − log proposal seems to grow without bound (beyond {found:.4g}); choose a proposal with "
+            f"log_target − log proposal seems to grow without bound (beyond {highest:.4g}); choose a proposal with "
             "heavier tails, or give log_k."
         )
-    return found
+    return highest
 
 
 def _climb(log_ratio: LogDensity, start: Tensor) -> float:
-    """The top near a place, without gradients: targets may have edges. Never less than where it starts."""
+    """The top near a point, without gradients: targets may have edges. Never less than where it starts."""
 
-    def fall(place: np.ndarray) -> float:
-        row = torch.as_tensor(place).reshape(1, *start.shape).to(start.dtype)
+    def fall(point: np.ndarray) -> float:
+        row = torch.as_tensor(point).reshape(1, *start.shape).to(start.dtype)
         with torch.no_grad():
             value = -float(log_ratio(row))
         return value if math.isfinite(value) else math.inf
@@ -171,5 +171,5 @@ def _climb(log_ratio: LogDensity, start: Tensor) -> float:
     size = start.numel()
     first = start.double().flatten().numpy()
     options = {"xatol": 1e-8, "fatol": 1e-12, "maxfev": 400 * size}
-    found = minimize(fall, first, method="Nelder-Mead", options=options)
-    return max(-float(found.fun), -fall(first))
+    minimum = minimize(fall, first, method="Nelder-Mead", options=options)
+    return max(-float(minimum.fun), -fall(first))

@@ -54,16 +54,16 @@ def sample(
 ) -> Chains:
     """Draws from exp(log_prob), which need not be normalised, by several chains side by side.
 
-    `log_prob` takes positions (chains, *event), one row a chain, and gives (chains,); a torch distribution will do.
+    `log_prob` takes positions (chains, *event), one row per chain, and gives (chains,); a torch distribution will do.
     `initial` is one point (a number or a vector) from which all chains start, a row for each chain (two axes or
     more), or a distribution to draw the starts from: starts apart from one another make R-hat honest. Positions are
-    float64, or int64 if `initial` holds whole numbers of an integer type. `chains` is 4 unless `initial` has rows.
+    float64, or int64 if `initial` holds integers of an integer type. `chains` is 4 unless `initial` has rows.
 
     `support` is where the density lives if that is not everywhere: a torch constraint (`constraints.positive`,
     `constraints.simplex`), a list with one for each coordinate or (constraint, length) for each block of them, or a
     dict for some of the coordinates by their `names`. Chains then move in unconstrained numbers, with the change of
-    volume added; draws and `log_prob` are those of the density as given. Methods that follow slopes need it; a torch
-    distribution brings its own.
+    volume added; draws and `log_prob` are those of the density as given. Methods that follow the gradient need it; a
+    torch distribution brings its own.
 
     `thin` keeps every thin-th step. `checkpoint` is a path (or a `Checkpoint`): the same call after one that was killed
     goes on from it to the same bits. `stream` is the path of a file for the draws; without one they are kept in a
@@ -71,13 +71,13 @@ def sample(
 
     >>> def correlated(x):
     ...     return -0.5 * (x[:, 0] ** 2 + x[:, 1] ** 2 - 1.6 * x[:, 0] * x[:, 1]) / (1 - 0.8**2)
-    >>> found = sample(correlated, [0.0, 0.0], draws=4000, random_state=0, names=["a", "b"])
-    >>> found.draws.shape, bool((torch.corrcoef(found.flat.T)[0, 1] - 0.8).abs() < 0.05)
+    >>> chains = sample(correlated, [0.0, 0.0], draws=4000, random_state=0, names=["a", "b"])
+    >>> chains.draws.shape, bool((torch.corrcoef(chains.flat.T)[0, 1] - 0.8).abs() < 0.05)
     (torch.Size([4, 4000, 2]), True)
     >>> def half_normal(x):
     ...     return -0.5 * x.square()
-    >>> found = sample(half_normal, 1.0, "nuts()", random_state=0, support=torch.distributions.constraints.positive)
-    >>> bool((found.draws > 0).all()), bool((found.mean - (2 / torch.pi) ** 0.5).abs() < 0.05)
+    >>> chains = sample(half_normal, 1.0, "nuts()", random_state=0, support=torch.distributions.constraints.positive)
+    >>> bool((chains.draws > 0).all()), bool((chains.mean - (2 / torch.pi) ** 0.5).abs() < 0.05)
     (True, True)
     """
     sampler = as_spec(method, Sampler, "method")
@@ -104,9 +104,9 @@ def sample(
         if space is not None:
             inside, volume = space.forward(kept.flatten(0, 1))
             kept, logs = inside.reshape(*kept.shape[:2], *inside.shape[1:]), logs - volume.reshape(logs.shape)
-    found = Chains(kept, logs, driver.stats["acceptance_rate"].mean(1), driver.stats, labels)
-    _warn(found)
-    return found
+    result = Chains(kept, logs, driver.stats["acceptance_rate"].mean(1), driver.stats, labels)
+    _warn(result)
+    return result
 
 
 def _space(
@@ -173,17 +173,17 @@ def _refuse_impossible(log_prob: Tensor, position: Tensor) -> None:
         )
 
 
-def _warn(found: Chains) -> None:
+def _warn(chains: Chains) -> None:
     """Say so if the chains disagree, diverge or never moved."""
-    if float(found.acceptance.max()) < 1e-3:
+    if float(chains.acceptance.max()) < 1e-3:
         warnings.warn(
-            f"Of the moves proposed, {float(found.acceptance.mean()):.2g} were accepted: the chains stand still. "
+            f"Of the moves proposed, {float(chains.acceptance.mean()):.2g} were accepted: the chains stand still. "
             "Warm up for longer, or choose a smaller step or another proposal.",
             ConvergenceWarning,
             stacklevel=3,
         )
         return
-    lost = float(found.stats["diverging"].double().mean()) if "diverging" in found.stats else 0.0
+    lost = float(chains.stats["diverging"].double().mean()) if "diverging" in chains.stats else 0.0
     if lost > _LOST:
         warnings.warn(
             f"{lost:.1%} of the draws come from trajectories that diverged: there the density is steeper than the "
@@ -192,13 +192,13 @@ def _warn(found: Chains) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
-    rhat = found.rhat.nan_to_num(nan=0.0)
+    rhat = chains.rhat.nan_to_num(nan=0.0)
     if float(rhat.max()) > AGREE:
         worst = int(rhat.argmax())
-        name = found.names if isinstance(found.names, str) else found.names[worst]
-        place = f"{name}[{worst}]" if isinstance(found.names, str) and rhat.ndim else name
+        name = chains.names if isinstance(chains.names, str) else chains.names[worst]
+        label = f"{name}[{worst}]" if isinstance(chains.names, str) and rhat.ndim else name
         warnings.warn(
-            f"The chains do not agree: R-hat of {place} is {float(rhat.max()):.2f}, above {AGREE}. Use more draws, a "
+            f"The chains do not agree: R-hat of {label} is {float(rhat.max()):.2f}, above {AGREE}. Use more draws, a "
             "longer warmup, other starts, or another method; a trace plot shows chains that are stuck.",
             ConvergenceWarning,
             stacklevel=3,

@@ -13,7 +13,7 @@ To add a method: a file in this room with a subclass of `Sampler` (its fields ar
 - What warm-up learns (step sizes, scales) lives in `state.tuning`. `step` never changes it, so that the chain is
   Markov after warm-up; `adapt` may, and at `index == total − 1` leaves the values that the draws will use. A method
   that needs more in its state (a gradient, say) extends `State`.
-- A method that follows slopes cannot see a boundary: it sets `unbounded`, and is then given positions on the whole
+- A method that follows gradients cannot see a boundary: it sets `unbounded`, and is then given positions on the whole
   real line (see `constrained`) where the target is known to live on a part of it.
 - What happened (acceptance, divergences, energies) goes to `info`; `info.stats` is recorded for every draw and handed
   to ArviZ by name.

@@ -38,10 +38,10 @@ def slice_step(
     open_ = torch.ones_like(x, dtype=torch.bool)
     while bool(open_.any()):
         tried = torch.where(open_, left + uniform() * (right - left), new)
-        found = along(tried)
+        log_probs = along(tried)
         # an interval that has shrunk to nothing holds x itself, which is above its own height
-        inside = open_ & ((found > height) | (tried == x))
-        new, new_log_prob = torch.where(inside, tried, new), torch.where(inside, found, new_log_prob)
+        inside = open_ & ((log_probs > height) | (tried == x))
+        new, new_log_prob = torch.where(inside, tried, new), torch.where(inside, log_probs, new_log_prob)
         open_ = open_ & ~inside
         left = torch.where(open_ & (tried < x), tried, left)
         right = torch.where(open_ & (tried > x), tried, right)

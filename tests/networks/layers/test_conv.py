@@ -133,10 +133,10 @@ def test_it_starts_with_unit_variance():
     [
         (lambda: Conv(1, 1, 3, dims=3), r"dims=3 must be 1 \(series\) or 2 \(images\)"),
         (lambda: Conv(1, 1, 3, padding="same"), "padding='same' must be one of zero, valid, circular, reflect"),
-        (lambda: Conv(1, 1, 0), "kernel=0 must be a whole number, 1 or more"),
-        (lambda: Conv(1, 1, 3, stride=1.5), "stride=1.5 must be a whole number"),
+        (lambda: Conv(1, 1, 0), "kernel=0 must be an integer, 1 or more"),
+        (lambda: Conv(1, 1, 3, stride=1.5), "stride=1.5 must be an integer"),
         (lambda: output_size(3, 5), "size=3: a kernel of 5 with dilation=1 and padding=0 needs 5 positions or more"),
-        (lambda: output_size(3, 0), "Sizes are whole numbers, 1 or more"),
+        (lambda: output_size(3, 0), "Sizes are integers, 1 or more"),
         (lambda: image_shape((), "Net"), r"Net takes images .*; found rows of shape \(\)"),
         (lambda: image_shape((1, 2, 3, 4), "Net"), "Net takes images"),
         (lambda: image_shape((3, 0, 5), "Net"), "Net takes images"),

@@ -128,14 +128,14 @@ def test_transforms_give_what_members_give_by_themselves(kind, bidirectional):
         return functional_call(members[0], own, (x,)).square().sum()
 
     torch.testing.assert_close(vmap(total)(parameters), torch.stack([m(x).square().sum() for m in members]))
-    slopes = vmap(grad(total))(parameters)
+    gradients = vmap(grad(total))(parameters)
     for i, member in enumerate(members):
         apart = torch.autograd.grad(member(x).square().sum(), list(member.parameters()))
         for (name, _), wanted in zip(member.named_parameters(), apart, strict=True):
-            torch.testing.assert_close(slopes[name][i], wanted, rtol=1e-4, atol=1e-4)
+            torch.testing.assert_close(gradients[name][i], wanted, rtol=1e-4, atol=1e-4)
     first = {name: value[0] for name, value in parameters.items()}
     _, forward = jvp(total, (first,), (first,))
-    directional = sum((slopes[name][0] * first[name]).sum() for name in first)
+    directional = sum((gradients[name][0] * first[name]).sum() for name in first)
     torch.testing.assert_close(forward, directional, rtol=1e-4, atol=1e-4)
 
 

@@ -13,7 +13,7 @@ from likely.networks.layers.resample import (
     TransposedConv,
     Unpool,
     Upsample,
-    max_with_places,
+    max_with_indices,
 )
 
 SHAPES = [(9,), (8, 6)]
@@ -91,32 +91,32 @@ EVERY_WIDTH = list(itertools.product([(8,), (9,), (8, 6), (7, 5), (5, 8), (4, 9)
 def test_unpool_puts_maxima_back_where_they_were(sizes, factor):
     """Also after widths that blocks do not fill."""
     x = noise(2, 3, *sizes)
-    largest, places = max_with_places(x, factor)
-    back = Unpool(factor)(largest, places, sizes)
+    largest, indices = max_with_indices(x, factor)
+    back = Unpool(factor)(largest, indices, sizes)
     assert back.shape == x.shape
     torch.testing.assert_close(back[back != 0], x[back != 0])
     torch.testing.assert_close(Downsample("max", factor)(back.abs()), largest.abs())
     assert (back != 0).sum() == largest.numel()
     peer = functional.max_unpool1d if len(sizes) == 1 else functional.max_unpool2d
-    torch.testing.assert_close(back, peer(largest, places, factor, output_size=sizes))
+    torch.testing.assert_close(back, peer(largest, indices, factor, output_size=sizes))
 
 
 def test_unpool_refuses_the_size_of_another_image():
-    largest, places = max_with_places(noise(1, 1, 8, 6))
+    largest, indices = max_with_indices(noise(1, 1, 8, 6))
     with pytest.raises(DataError, match=r"size=\(8, 8\) does not become \(4, 3\) by blocks of 2; give the size of the"):
-        Unpool()(largest, places, (8, 8))
+        Unpool()(largest, indices, (8, 8))
 
 
 @pytest.mark.parametrize("sizes", [(8,), (9,), (8, 6), (7, 5)])
 def test_unpool_is_the_adjoint_of_max_where_it_stands(sizes):
     """⟨M v, y⟩ = ⟨v, Mᵀ y⟩, with M the derivative of max down-sampling at x."""
     x, v = noise(2, 3, *sizes), noise(2, 3, *sizes)
-    largest, places = max_with_places(x)
+    largest, indices = max_with_indices(x)
     y = noise(*largest.shape)
-    derivative = v.flatten(2).gather(2, places.flatten(2)).view_as(largest)
-    torch.testing.assert_close(inner(derivative, y), inner(v, Unpool()(y, places, sizes)))
+    derivative = v.flatten(2).gather(2, indices.flatten(2)).view_as(largest)
+    torch.testing.assert_close(inner(derivative, y), inner(v, Unpool()(y, indices, sizes)))
     (gradient,) = torch.autograd.grad(Downsample("max")(leaf := x.requires_grad_()), leaf, y)
-    torch.testing.assert_close(gradient, Unpool()(y, places, sizes))
+    torch.testing.assert_close(gradient, Unpool()(y, indices, sizes))
 
 
 @pytest.mark.parametrize("factor", [2, 3, 4])

@@ -39,8 +39,8 @@ def test_the_scan_and_its_gradients_are_those_of_the_loop(shape, reverse, dtype,
     found = scan(decay, inputs, reverse=reverse)
     wanted = loop(decay, inputs.flip(-2)).flip(-2) if reverse else loop(decay, inputs)
     towards = torch.randn_like(found)
-    slopes = [torch.autograd.grad((out * towards).real.sum(), (decay, inputs)) for out in (found, wanted)]
-    for own, other in zip((found, *slopes[0]), (wanted, *slopes[1]), strict=True):
+    gradients = [torch.autograd.grad((out * towards).real.sum(), (decay, inputs)) for out in (found, wanted)]
+    for own, other in zip((found, *gradients[0]), (wanted, *gradients[1]), strict=True):
         assert (own - other).abs().max() <= near * max(1, other.abs().max())
 
 
@@ -55,7 +55,7 @@ def test_chunks_and_the_compiled_loop_agree(shape, reverse, monkeypatch):
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("own", [False, True])
-def test_compiled_slopes_are_those_that_can_be_differentiated_again(reverse, own):
+def test_compiled_gradients_are_those_that_can_be_differentiated_again(reverse, own):
     decay, inputs = made((3, 11, 4))
     decay = decay.detach().expand(3, 4).clone().requires_grad_() if own else decay
     total = (scan(decay, inputs, reverse=reverse) ** 2).real.sum()
@@ -86,9 +86,9 @@ def test_it_runs_under_vmap():
     decays, inputs = torch.rand(4, 3).double(), torch.randn(5, 9, 3).double()
     together = vmap(scan, in_dims=(0, None))(decays, inputs)
     torch.testing.assert_close(together, torch.stack([loop(decay, inputs) for decay in decays]))
-    slopes = vmap(grad(lambda d: scan(d, inputs).square().sum()))(decays)
+    gradients = vmap(grad(lambda d: scan(d, inputs).square().sum()))(decays)
     apart = torch.stack([grad(lambda d: loop(d, inputs).square().sum())(decay) for decay in decays])
-    torch.testing.assert_close(slopes, apart)
+    torch.testing.assert_close(gradients, apart)
     each = vmap(jacrev(scan), in_dims=(None, 0))(decays[0], inputs)
     torch.testing.assert_close(each, torch.stack([jacrev(loop)(decays[0], row) for row in inputs]))
     rows = vmap(scan)(decays, inputs[:4])
@@ -97,9 +97,9 @@ def test_it_runs_under_vmap():
 
 def test_a_step_changes_only_those_after_it():
     decay, inputs = made((2, 40, 3))
-    slope = torch.autograd.grad(scan(decay, inputs)[:, 17].abs().sum(), inputs)[0]
-    assert bool((slope[:, 18:] == 0).all())
-    assert bool((slope[:, :18] != 0).all())
+    gradient = torch.autograd.grad(scan(decay, inputs)[:, 17].abs().sum(), inputs)[0]
+    assert bool((gradient[:, 18:] == 0).all())
+    assert bool((gradient[:, :18] != 0).all())
 
 
 @pytest.mark.parametrize("shape", [(0, 4, 3), (2, 0, 3)])

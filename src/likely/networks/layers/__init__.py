@@ -72,7 +72,7 @@ from .resample import (
     TransposedConv,
     Unpool,
     Upsample,
-    max_with_places,
+    max_with_indices,
 )
 from .residual import Concatenate, Residual, ZeroResidual
 from .scan import scan
@@ -153,7 +153,7 @@ __all__ = [
     "laplacian",
     "lecun",
     "linear_attend",
-    "max_with_places",
+    "max_with_indices",
     "norm",
     "normalised_adjacency",
     "orthogonal",

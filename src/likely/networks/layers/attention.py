@@ -287,8 +287,8 @@ def divisors(*numbers: int) -> str:
     >>> divisors(28, 12)
     '1, 2 or 4'
     """
-    found = [str(d) for d in range(1, min(numbers) + 1) if not any(number % d for number in numbers)]
-    return " or ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    common = [str(d) for d in range(1, min(numbers) + 1) if not any(number % d for number in numbers)]
+    return " or ".join([", ".join(common[:-1]), common[-1]] if len(common) > 1 else common)
 
 
 def _scale(score: str, features: int) -> float:

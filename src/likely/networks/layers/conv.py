@@ -49,8 +49,8 @@ def output_size(size: int, kernel: int, *, stride: int = 1, padding: int = 0, di
     """
     whole = all(type(value) is int for value in (size, kernel, stride, padding, dilation))
     if not whole or min(size, kernel, stride, dilation) < 1 or padding < 0:
-        found = f"size={size!r}, kernel={kernel!r}, stride={stride!r}, padding={padding!r}, dilation={dilation!r}"
-        raise SpecError(f"Sizes are whole numbers, 1 or more (padding 0 or more); found {found}.")
+        given = f"size={size!r}, kernel={kernel!r}, stride={stride!r}, padding={padding!r}, dilation={dilation!r}"
+        raise SpecError(f"Sizes are integers, 1 or more (padding 0 or more); found {given}.")
     room = size + 2 * padding - dilation * (kernel - 1) - 1
     if room < 0:
         raise SpecError(
@@ -111,7 +111,7 @@ class Conv(nn.Module):
             raise SpecError(f"padding={padding!r} must be one of {', '.join(PADDINGS)}.")
         for name, value in (("kernel", kernel), ("stride", stride), ("dilation", dilation)):
             if type(value) is not int or value < 1:
-                raise SpecError(f"{name}={value!r} must be a whole number, 1 or more.")
+                raise SpecError(f"{name}={value!r} must be an integer, 1 or more.")
         self.kernel, self.dims, self.stride, self.dilation, self.padding = kernel, dims, stride, dilation, padding
         self.weight = nn.Parameter(torch.empty(out_channels, in_channels, *[kernel] * dims))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
@@ -204,9 +204,9 @@ def shape_after(module: nn.Module, shape: Sequence[int], owner: str) -> tuple[in
     >>> shape_after(draft, (3, 32, 32), "Conv")
     (10, 28, 28)
     """
-    found = _attempt(module, shape)
-    if found is not None:
-        return found
+    out_shape = _attempt(module, shape)
+    if out_shape is not None:
+        return out_shape
     # A size that will do is one above which all will do, so that twenty questions find the smallest.
     fits = partial(_square_fits, module, shape)
     smallest = bisect_left(range(LARGEST_SEARCHED), True, lo=1, key=fits)

@@ -131,11 +131,11 @@ class Encoder(nn.Module):
         self.width, self.in_features = width, width - own if join == "concatenate" else width
         self.join, self.causal, self.output = join, causal, output
         self.token = nn.Parameter(torch.randn(1, width)) if output == "class" else None
-        self.places: LearnedPositions | SinusoidalPositions | None = None
+        self.positions: LearnedPositions | SinusoidalPositions | None = None
         if positions == "learned":
-            self.places = LearnedPositions(longest, own)
+            self.positions = LearnedPositions(longest, own)
         elif positions == "sinusoidal":
-            self.places = SinusoidalPositions(own)
+            self.positions = SinusoidalPositions(own)
         reach = min(longest - 1, FARTHEST)
         self.relative = RelativePositions(heads, reach, output == "class") if positions == "relative" else None
         self.dropout = Dropout(dropout)
@@ -158,8 +158,8 @@ class Encoder(nn.Module):
 
     def forward(self, x: Tensor, present: Tensor | None = None) -> Tensor:
         """`present` says which steps there are, (n, t); what is at the others changes nothing."""
-        if self.places is not None:
-            x = join_positions(x, self.places(x), self.join)
+        if self.positions is not None:
+            x = join_positions(x, self.positions(x), self.join)
         if self.token is not None:  # last, where it sees all steps even if these do not see what follows them
             x = torch.cat([x, self.token.expand(len(x), 1, -1)], 1)
             present = None if present is None else nn.functional.pad(present, (0, 1), value=True)
@@ -181,14 +181,14 @@ class Encoder(nn.Module):
 
     def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
         """What becomes (n, width) of one more step (n, in_features), and the state after it."""
-        place, before = state
+        index, before = state
         x = x.unsqueeze(1)
-        if self.places is not None:
-            here = self.places(x.new_empty(1, place + 1, 0))[-1:]
+        if self.positions is not None:
+            here = self.positions(x.new_empty(1, index + 1, 0))[-1:]
             x = join_positions(x, here, self.join)
-        bias = None if self.relative is None else self.relative.of_last(place + 1)
+        bias = None if self.relative is None else self.relative.of_last(index + 1)
         x, after = self.dropout(x), []
         for block, kept in zip(self.blocks, before, strict=True):
             x, now = block.step(x, kept, bias=bias)  # type: ignore[operator]
             after.append(now)
-        return self.norm(x[:, 0]), (place + 1, tuple(after))
+        return self.norm(x[:, 0]), (index + 1, tuple(after))

@@ -47,7 +47,7 @@ LAPLACIANS = ("combinatorial", "symmetric", "random_walk")
 LARGE = 1 << 16
 """Numbers that node features need to have before it is worth looking how many of them are 0."""
 SPARSE = 0.1
-"""The share of features that are not 0 below which a sparse product is faster."""
+"""The fraction of features that are not 0 below which a sparse product is faster."""
 
 
 def graphs_of(x: Inputs) -> Graphs:
@@ -205,9 +205,9 @@ def aggregate(values: Tensor, at: Selection, how: Aggregate) -> Tensor:
     {'sum': [6.0, 0.0, -2.0], 'mean': [3.0, 0.0, -2.0], 'max': [5.0, 0.0, -2.0]}
     """
     if how == "max":
-        place = at.index.unsqueeze(1).expand(-1, values.shape[1])
+        index = at.index.unsqueeze(1).expand(-1, values.shape[1])
         return values.new_zeros(at.shape[1], values.shape[1]).scatter_reduce(
-            0, place, values, "amax", include_self=False
+            0, index, values, "amax", include_self=False
         )
     total = at.T @ values
     return total if how == "sum" else total / (at.T @ values.new_ones(at.shape[0], 1)).clamp_min(1)

@@ -40,7 +40,7 @@ def linear_attend(
     >>> linear_attend(query, key, value).item()
     3.0
     """
-    query, key = (elu_plus_one(each.contiguous()) for each in (query, key))  # elu is slow on heads split by a view
+    query, key = (elu_plus_one(part.contiguous()) for part in (query, key))  # elu is slow on heads split by a view
     if present is not None:
         key = torch.where(present.unsqueeze(-1), key, 0.0)
     ones = value.new_ones(()).expand(*value.shape[:-1], 1)
@@ -56,11 +56,11 @@ def _causal_sums(query: Tensor, key: Tensor, value: Tensor) -> Tensor:
     size = min(max(CHUNKS[0], min(query.shape[-1], CHUNKS[1])), steps)
     missing = -steps % size
     if missing:
-        query, key, value = (functional.pad(each, (0, 0, 0, missing)) for each in (query, key, value))
-    query, key, value = (each.unflatten(-2, (-1, size)) for each in (query, key, value))
+        query, key, value = (functional.pad(part, (0, 0, 0, missing)) for part in (query, key, value))
+    query, key, value = (part.unflatten(-2, (-1, size)) for part in (query, key, value))
     within, sums = (query @ key.mT).tril() @ value, key.mT @ value
     before = sums.cumsum(-3) - sums
-    total = torch.baddbmm(*(each.flatten(0, -3) for each in (within, query, before)))
+    total = torch.baddbmm(*(part.flatten(0, -3) for part in (within, query, before)))
     return total.view_as(within).flatten(-3, -2)[..., :steps, :]
 
 

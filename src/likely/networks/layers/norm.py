@@ -118,10 +118,10 @@ class VirtualBatchNorm(nn.Module):
         r = self.reference_rows
         variance, mean = torch.var_mean(x[:r], 0, correction=0)
         apart = x - mean
-        share = r / (r + 1)
+        fraction = r / (r + 1)
         reference = apart[:r] * torch.rsqrt(variance + self.eps)
-        spread = share * variance + share / (r + 1) * apart[r:].square()
-        current = share * apart[r:] * torch.rsqrt(spread + self.eps)
+        spread = fraction * variance + fraction / (r + 1) * apart[r:].square()
+        current = fraction * apart[r:] * torch.rsqrt(spread + self.eps)
         return torch.cat([reference, current]) * self.weight + self.bias
 
 

@@ -1,11 +1,11 @@
 """Positions: what tells attention where a step is, for without them it sees a set.
 
-    learned      X' = X + E or [X, E],   a row of E is learned for each place
+    learned      X' = X + E or [X, E],   a row of E is learned for each position
     sinusoidal   X' = X + E or [X, E],   E_{i,2j} = sin(i / 10000^{2j/e}),   E_{i,2j+1} = cos(i / 10000^{2j/e})
     relative     score(q_i, k_j) + b_{i−j},   a number is learned for each distance, those beyond the reach alike
 
 The first two say where a step is in the whole; the last only how far apart two steps are, so that nothing changes when
-all steps move by the same number of places.
+all steps move by the same number of positions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_WAVE = 10_000.0
 def sinusoids(steps: int, width: int) -> Tensor:
     """The table E of sines and cosines, (steps, width) in double precision: wavelengths from 2π to 10000·2π.
 
-    A shift of all places by k is a rotation of each pair (sin, cos): it does not depend on the place.
+    A shift of all positions by k is a rotation of each pair (sin, cos): it does not depend on the position.
 
     >>> sinusoids(2, 4)[0].tolist()
     [0.0, 1.0, 0.0, 1.0]
@@ -51,7 +51,7 @@ class SinusoidalPositions(nn.Module):
 
 
 class LearnedPositions(nn.Module):
-    """A learned vector for each of the first `longest` places: (n, t, …) → (t, width), t ≤ longest.
+    """A learned vector for each of the first `longest` positions: (n, t, …) → (t, width), t ≤ longest.
 
     >>> LearnedPositions(5, 4)(torch.zeros(1, 3, 8)).shape
     torch.Size([3, 4])
@@ -85,7 +85,7 @@ def join_positions(x: Tensor, positions: Tensor, join: Literal["add", "concatena
 class RelativePositions(nn.Module):
     """A bias on scores for each head and distance: b_{h, i−j} at (h, i, j), distances clipped to ± reach.
 
-    With `token`, the last query and the last key are a class token, which has no place: it has a bias of its own for
+    With `token`, the last query and the last key are a class token, which has no position: it has a bias of its own for
     the steps that look at it and for those it looks at.
 
     >>> bias = RelativePositions(heads=2, reach=3)(5, 5)

@@ -74,7 +74,7 @@ class RecurrentLayer(nn.Module):
         outputs = []
         runs = self.truncation.runs(x.shape[1])
         for (_, factor), part in zip(runs, x.split([length for length, _ in runs], 1), strict=True):
-            state = tuple(_weakened(each, factor) for each in state)
+            state = tuple(_weakened(tensor, factor) for tensor in state)
             out, state = direction(part, state)
             outputs.append(out)
         return torch.cat(outputs, 1)
@@ -127,15 +127,15 @@ def reversed_steps(x: Tensor, present: Tensor | None = None) -> Tensor:
     """
     if present is None:
         return x.flip(1)
-    place = torch.arange(x.shape[1], device=x.device)
-    source = torch.where(present, present.sum(1, keepdim=True) - 1 - place, place)
+    step = torch.arange(x.shape[1], device=x.device)
+    source = torch.where(present, present.sum(1, keepdim=True) - 1 - step, step)
     return x.gather(1, source.unsqueeze(-1).expand(*source.shape, x.shape[-1]))
 
 
 class Direction(nn.Module):
     """The recurrence itself: weights of all gates, one below the other; from steps and a state to outputs and a state.
 
-    A single bias a gate is all there is to learn, except in the GRU; torch's operations are given zeros for a second.
+    A single bias per gate is all there is to learn, except in the GRU; torch's operations are given zeros for a second.
     """
 
     gates: ClassVar[int] = 1
@@ -211,7 +211,7 @@ class ReLUDirection(Direction):
 
 
 class GRUDirection(Direction):
-    """Gates r, z and the candidate n, whose share of the state has a bias of its own inside the reset."""
+    """Gates r, z and the candidate n, whose part of the state has a bias of its own inside the reset."""
 
     gates = 3
 
@@ -272,4 +272,4 @@ def _weakened(state: Tensor, factor: float) -> Tensor:
 
 def _transformed(*tensors: Tensor) -> bool:
     """Whether one of them is inside `torch.func`'s transforms, for which fused operations have no rules."""
-    return any(torch._C._functorch.is_functorch_wrapped_tensor(each) for each in tensors)
+    return any(torch._C._functorch.is_functorch_wrapped_tensor(tensor) for tensor in tensors)

@@ -31,7 +31,7 @@ __all__ = [
     "TransposedConv",
     "Unpool",
     "Upsample",
-    "max_with_places",
+    "max_with_indices",
 ]
 
 DOWNSAMPLES = ("max", "mean", "stride")
@@ -64,10 +64,10 @@ class Downsample(nn.Module):
         return f"{self.how!r}, factor={self.factor}"
 
 
-def max_with_places(x: Tensor, factor: int = 2) -> tuple[Tensor, Tensor]:
+def max_with_indices(x: Tensor, factor: int = 2) -> tuple[Tensor, Tensor]:
     """Max down-sampling, and where in its image each maximum was, which is what `Unpool` needs.
 
-    >>> max_with_places(torch.tensor([[[1.0, 4.0, 2.0, 0.0]]]))
+    >>> max_with_indices(torch.tensor([[[1.0, 4.0, 2.0, 0.0]]]))
     (tensor([[[4., 2.]]]), tensor([[[1, 2]]]))
     """
     pool = functional.max_pool1d if x.ndim == 3 else functional.max_pool2d
@@ -87,7 +87,7 @@ class Unpool(nn.Module):
         super().__init__()
         self.factor = _checked(factor)
 
-    def forward(self, x: Tensor, places: Tensor, size: Sequence[int]) -> Tensor:
+    def forward(self, x: Tensor, indices: Tensor, size: Sequence[int]) -> Tensor:
         if [positions // self.factor for positions in size] != list(x.shape[2:]):
             raise DataError(
                 f"size={tuple(size)} does not become {tuple(x.shape[2:])} by blocks of {self.factor}; "
@@ -95,7 +95,7 @@ class Unpool(nn.Module):
             )
         empty = x.new_zeros(*x.shape[:2], math.prod(size))
         # torch's own unpooling does the same, but not for the stacked members of an ensemble
-        return empty.scatter(2, places.flatten(2), x.flatten(2)).unflatten(2, tuple(size))
+        return empty.scatter(2, indices.flatten(2), x.flatten(2)).unflatten(2, tuple(size))
 
 
 class Upsample(nn.Module):

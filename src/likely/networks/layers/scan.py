@@ -33,8 +33,8 @@ def scan(decay: Tensor, inputs: Tensor, *, reverse: bool = False) -> Tensor:
     >>> scan(torch.tensor([0.5]), torch.ones(4, 1)).ravel().tolist()
     [1.0, 1.5, 1.75, 1.875]
     """
-    found: Tensor = _Scan.apply(decay, inputs, reverse)  # type: ignore[no-untyped-call]
-    return found
+    states: Tensor = _Scan.apply(decay, inputs, reverse)  # type: ignore[no-untyped-call]
+    return states
 
 
 class _Scan(Function):
@@ -56,11 +56,11 @@ class _Scan(Function):
         ctx.save_for_forward(decay, output)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor | None, Tensor, None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor, None]:
         decay, h = ctx.saved_tensors
-        if not torch.is_grad_enabled() and _compiles(decay, slope) and h.numel():
-            return *_compiled_slopes(decay, slope, h, ctx.reverse), None
-        g = scan(decay.conj(), slope, reverse=not ctx.reverse)
+        if not torch.is_grad_enabled() and _compiles(decay, gradient) and h.numel():
+            return *_compiled_gradients(decay, gradient, h, ctx.reverse), None
+        g = scan(decay.conj(), gradient, reverse=not ctx.reverse)
         if not ctx.needs_input_grad[0]:
             return None, g, None
         before, here = (h[..., 1:, :], g[..., :-1, :]) if ctx.reverse else (h[..., :-1, :], g[..., 1:, :])
@@ -96,22 +96,28 @@ def _compiled(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
 
     u = inputs.detach().contiguous()
     out = torch.empty_like(u)
-    (scan_back if reverse else scan_ahead)(_each(decay, u), _flat(u), _flat(out))
+    (scan_back if reverse else scan_ahead)(_decay_by_row(decay, u), _flat(u), _flat(out))
     return out
 
 
-def _compiled_slopes(decay: Tensor, slope: Tensor, h: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
+def _compiled_gradients(decay: Tensor, gradient: Tensor, h: Tensor, reverse: bool) -> tuple[Tensor, Tensor]:
     """∂L/∂λ and ∂L/∂u in one pass over the steps."""
-    from .compiled.scan_loop import slopes_of_ahead, slopes_of_back
+    from .compiled.scan_loop import gradients_of_ahead, gradients_of_back
 
-    slope = slope.resolve_conj().contiguous()
-    g, rate = torch.empty_like(slope), torch.empty_like(slope[..., 0, :])
-    each = slopes_of_back if reverse else slopes_of_ahead
-    each(_each(decay, slope), _flat(slope), _flat(h.detach().contiguous()), _flat(g), _flat(rate.unsqueeze(-2))[:, 0])
+    gradient = gradient.resolve_conj().contiguous()
+    g, rate = torch.empty_like(gradient), torch.empty_like(gradient[..., 0, :])
+    loop = gradients_of_back if reverse else gradients_of_ahead
+    loop(
+        _decay_by_row(decay, gradient),
+        _flat(gradient),
+        _flat(h.detach().contiguous()),
+        _flat(g),
+        _flat(rate.unsqueeze(-2))[:, 0],
+    )
     return rate.sum_to_size(decay.shape), g
 
 
-def _each(decay: Tensor, steps: Tensor) -> np.ndarray:
+def _decay_by_row(decay: Tensor, steps: Tensor) -> np.ndarray:
     """λ of every row (…, t, d), as (rows, d)."""
     many = decay.detach().resolve_conj().expand_as(steps[..., 0, :])
     return many.reshape(-1, steps.shape[-1]).contiguous().numpy()
@@ -141,8 +147,8 @@ def _in_chunks(decay: Tensor, inputs: Tensor, reverse: bool) -> Tensor:
 def _loop(decay: Tensor, u: Tensor, h: Tensor, state: Tensor, reverse: bool) -> Tensor:
     """Fill h (…, t, d) step by step from the state before, and give the last one."""
     order = slice(None, None, -1 if reverse else 1)
-    for new, place in zip(u.unbind(-2)[order], h.unbind(-2)[order], strict=True):
-        state = torch.addcmul(new, decay, state, out=place)
+    for new, out in zip(u.unbind(-2)[order], h.unbind(-2)[order], strict=True):
+        state = torch.addcmul(new, decay, state, out=out)
     return state
 
 

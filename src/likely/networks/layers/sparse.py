@@ -48,7 +48,7 @@ class SparseMatrix:
 
     @staticmethod
     def of(entries: Callable[[], tuple[Tensor, Tensor, Tensor]], shape: tuple[int, int]) -> SparseMatrix:
-        """From rows, columns and values in any order; entries at one place add up."""
+        """From rows, columns and values in any order; entries at one position add up."""
         return SparseMatrix(lambda: _compressed(*entries(), shape), shape)
 
     @staticmethod
@@ -83,7 +83,7 @@ class SparseMatrix:
         return self._transposed
 
     def with_values(self, change: Callable[[Tensor], Tensor]) -> SparseMatrix:
-        """The same places with other values: dropout of what is not 0, say."""
+        """The same positions with other values: dropout of what is not 0, say."""
         parts, (turned, order) = self.parts, self._turn()
         values = change(parts.values)
         changed = SparseMatrix(lambda: parts._replace(values=values), self.shape)
@@ -126,9 +126,9 @@ class Selection(SparseMatrix):
 
     def __init__(self, index: Callable[[], Tensor], rows: int, width: int, dtype: torch.dtype = torch.float32) -> None:
         def make() -> Parts:
-            places = index()
-            ones = torch.ones(rows, dtype=dtype, device=places.device)
-            return Parts(torch.arange(rows + 1, device=places.device), places, ones)
+            columns = index()
+            ones = torch.ones(rows, dtype=dtype, device=columns.device)
+            return Parts(torch.arange(rows + 1, device=columns.device), columns, ones)
 
         super().__init__(make, (rows, width))
         self._index = index
@@ -147,7 +147,7 @@ class Selection(SparseMatrix):
 
 
 class _Product(Function):
-    """S @ h. The matrix is no tensor to autograd: a constant."""
+    """S @ h. To autograd the matrix is a constant."""
 
     @staticmethod
     def forward(matrix: SparseMatrix, dense: Tensor) -> Tensor:  # type: ignore[override]
@@ -210,13 +210,13 @@ def _side_by_side(function: Any, axis: int, matrix: SparseMatrix, dense: Tensor)
 
 def _compressed(rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Parts:
     code, order = (rows * shape[1] + columns).sort()
-    places, inverse = code.unique_consecutive(return_inverse=True)
-    total = values.new_zeros(len(places)).index_add_(0, inverse, values[order])
-    return Parts(_offsets(places // shape[1], shape[0]), places % shape[1], total)
+    positions, inverse = code.unique_consecutive(return_inverse=True)
+    total = values.new_zeros(len(positions)).index_add_(0, inverse, values[order])
+    return Parts(_offsets(positions // shape[1], shape[0]), positions % shape[1], total)
 
 
 def _turned(parts: Parts, width: int) -> tuple[Parts, Tensor]:
-    """The entries of the transposed matrix, and the places from which their values come."""
+    """The entries of the transposed matrix, and the positions from which their values come."""
     offsets, columns, values = parts
     rows = torch.repeat_interleave(torch.arange(len(offsets) - 1, device=offsets.device), offsets.diff())
     order = columns.argsort(stable=True)
@@ -232,5 +232,5 @@ def _csr(parts: Parts, shape: tuple[int, int]) -> Tensor:
     with warnings.catch_warnings():  # torch says once that its support of this format is young
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
         # what MKL takes as it is: with wider numbers every product would convert them
-        places = (parts.offsets.int(), parts.columns.int()) if max(*shape, len(parts.values)) < 2**31 else parts[:2]
-        return torch.sparse_csr_tensor(*places, parts.values, shape, check_invariants=False)
+        pattern = (parts.offsets.int(), parts.columns.int()) if max(*shape, len(parts.values)) < 2**31 else parts[:2]
+        return torch.sparse_csr_tensor(*pattern, parts.values, shape, check_invariants=False)

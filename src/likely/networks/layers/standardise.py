@@ -8,7 +8,7 @@ Centre and scale are the mean and the standard deviation over the training rows.
 - a column that is mostly 0 keeps its zeros, and the other values get size 1, as if it were an indicator: divided by the
   standard deviation, a pixel that is lit in one image of a thousand would shine thirty times as bright as the others;
 - where a few rows make up the standard deviation (amounts over many orders of magnitude, 999999 for "unknown"), the
-  median and the interquartile range take its place, and the tails are bent to ± 3 so that no row outshouts the rest.
+  median and the interquartile range take its place, and the tails are bent to ± 3 so that no row dominates the rest.
 """
 
 from __future__ import annotations
@@ -104,10 +104,10 @@ def statistics(x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None
     weights = table.new_ones(len(entries[::step])) if weight is None else weight[::step]
     weights = weights.repeat_interleave(len(table) // len(weights))
     unseen = 0.0 if step == 1 else 1 / len(entries)
-    found = _of_columns(table, weights / weights.sum(), lowest, highest, unseen)
-    if bool((found.centre == 0).all() and (found.scale == 1).all()):
+    moments = _of_columns(table, weights / weights.sum(), lowest, highest, unseen)
+    if bool((moments.centre == 0).all() and (moments.scale == 1).all()):
         return None
-    return Statistics(*(None if part is None else part.reshape(columns) for part in found))  # type: ignore[arg-type]
+    return Statistics(*(None if part is None else part.reshape(columns) for part in moments))  # type: ignore[arg-type]
 
 
 def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unseen: float) -> Statistics:
@@ -147,8 +147,8 @@ def _quantiles(values: Tensor, weight: Tensor, levels: tuple[float, ...]) -> Ten
     step = -(-len(values) // SORTED)
     ordered, order = values[::step].sort()
     reached = weight[::step][order].cumsum(0)
-    places = torch.searchsorted(reached, reached[-1] * reached.new_tensor(levels) * (1 - 1e-12))
-    return ordered[places.clamp_max(len(ordered) - 1)]
+    ranks = torch.searchsorted(reached, reached[-1] * reached.new_tensor(levels) * (1 - 1e-12))
+    return ordered[ranks.clamp_max(len(ordered) - 1)]
 
 
 def _ends(entries: Tensor, columns: tuple[int, ...]) -> tuple[Tensor, Tensor]:
@@ -167,4 +167,4 @@ def _by_column(entries: Tensor, columns: tuple[int, ...]) -> Tensor:
 def _others(entries: Tensor, columns: tuple[int, ...]) -> tuple[int, ...]:
     """The axes of (n, …) over which a column's values lie."""
     first = entries.ndim - len(columns)
-    return (*range(first), *(first + place for place, length in enumerate(columns) if length == 1))
+    return (*range(first), *(first + axis for axis, length in enumerate(columns) if length == 1))

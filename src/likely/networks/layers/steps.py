@@ -1,7 +1,8 @@
 """Steps of sequences: read alike from a tensor and from sequences of any lengths, and given back in the same form.
 
 A network over steps starts with `steps_of`, which gives (n, t, d) and which steps there are, and ends with `at_each`
-(one answer a step) or with `pooled` (one answer a sequence). Nothing after the end of a sequence may change an answer.
+(one answer per step) or with `pooled` (one answer per sequence). What follows the end of a sequence never changes an
+answer.
 """
 
 from __future__ import annotations
@@ -125,15 +126,15 @@ class Embedding(nn.Module):
 
 
 def check_tokens(x: Inputs, tokens: int) -> None:
-    """Refuse numbers that are no tokens, naming the first."""
+    """Refuse numbers that are not tokens, naming the first."""
     values = x.features if isinstance(x, Rows) else x
     bad = (values < 0) | (values >= tokens) | (values != values.floor() if values.is_floating_point() else False)
     if bool(bad.any()):
-        place = bad.nonzero()[0].tolist()
+        position = bad.nonzero()[0].tolist()
         if isinstance(x, Rows):
-            row = int(torch.searchsorted(x.offsets, place[0], right=True)) - 1
-            where = f"X[{row}], step {place[0] - int(x.offsets[row])}"
+            row = int(torch.searchsorted(x.offsets, position[0], right=True)) - 1
+            where = f"X[{row}], step {position[0] - int(x.offsets[row])}"
         else:
-            where = f"row {place[0]}" + (f", step {place[1]}" if len(place) > 1 else "")
-        found = values[tuple(place)].item()
-        raise DataError(f"X has the token {found:g} at {where}; with tokens={tokens} they are 0 … {tokens - 1}.")
+            where = f"row {position[0]}" + (f", step {position[1]}" if len(position) > 1 else "")
+        token = values[tuple(position)].item()
+        raise DataError(f"X has the token {token:g} at {where}; with tokens={tokens} they are 0 … {tokens - 1}.")

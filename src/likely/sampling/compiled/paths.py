@@ -1,4 +1,4 @@
-"""Paths of finite chains, compiled: one uniform number a step through the cumulative row of the present state."""
+"""Paths of finite chains, compiled: one uniform number per step through the cumulative row of the present state."""
 
 from __future__ import annotations
 

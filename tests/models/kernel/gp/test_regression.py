@@ -9,7 +9,7 @@ import torch
 import likely.kernels.gram as gram_file
 from likely.core.spec import registered
 from likely.kernels import RBF, Constant, Deep, Kernel, Linear, Matern, Periodic, White
-from likely.kernels.gram import gram, gram_slope
+from likely.kernels.gram import gram, gram_gradient
 from likely.models.kernel.gp.hyperparameters import free, read
 from likely.models.kernel.gp.regression import Regression
 from likely.networks import MLP
@@ -53,7 +53,7 @@ def test_blocks_make_the_whole_matrix_and_its_slope(name, monkeypatch):
     for rows in (5, 24, 100):
         monkeypatch.setattr(gram_file, "BLOCK", rows)
         np.testing.assert_allclose(gram(module, X), module(X).detach(), atol=1e-13)
-        for own, other in zip(gram_slope(module, X, weight, parameters), whole, strict=True):
+        for own, other in zip(gram_gradient(module, X, weight, parameters), whole, strict=True):
             np.testing.assert_allclose(own, other, atol=1e-11)
 
 

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ....core.errors import TrainingError
 from ....kernels import KernelModule
-from ....kernels.gram import gram, gram_slope
+from ....kernels.gram import gram, gram_gradient
 from ....likelihoods import Likelihood
 from .curvature import Curvature, curvature_of
 from .hyperparameters import free, read, write
@@ -118,7 +118,7 @@ class Laplace:
         weight = -0.5 * found.curvature.trace()
         cross = through @ found.weights.mT
         weight += 0.5 * (found.weights @ found.weights.mT + cross + cross.mT)
-        slopes = [slope.reshape(-1) for slope in gram_slope(self.kernel, self.x, weight, parameters)]
+        slopes = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
         if self.constant:
             slopes.append((found.weights + through).sum(0) * self.unit)
         if len(found.shared):

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from ....kernels import KernelModule
 from ....kernels.cholesky import COARSE, ROUGHER, cholesky
-from ....kernels.gram import gram, gram_slope
+from ....kernels.gram import gram, gram_gradient
 from .hyperparameters import free, read, write
 
 __all__ = ["ExactPosterior", "Regression"]
@@ -73,7 +73,7 @@ class Regression:
         solved = self.solve(numbers[own:])
         value = solved.log_evidence
         weight = torch.cholesky_inverse(solved.factor).mul_(-0.5).addr_(solved.alpha, solved.alpha, alpha=0.5)
-        slopes = [slope.reshape(-1) for slope in gram_slope(self.kernel, self.x, weight, parameters)]
+        slopes = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
         if self.scale is None:
             noise = 2 * (weight.diagonal() * solved.noise).sum() + (1 - self.weight).sum()
             slopes.append(noise.reshape(1))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["scan_ahead", "scan_back", "slopes_of_ahead", "slopes_of_back"]
+__all__ = ["gradients_of_ahead", "gradients_of_back", "scan_ahead", "scan_back"]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
@@ -33,28 +33,28 @@ def scan_back(decay: np.ndarray, u: np.ndarray, h: np.ndarray) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def slopes_of_ahead(decay: np.ndarray, slope: np.ndarray, h: np.ndarray, g: np.ndarray, rate: np.ndarray) -> None:
-    """What `scan_ahead` passes back: g_t = slope_t + λ̄ ⊙ g_{t+1} for u, and Σ_t h̄_{t−1} ⊙ g_t, (n, d), for λ."""
-    rows, steps, width = slope.shape
+def gradients_of_ahead(decay: np.ndarray, gradient: np.ndarray, h: np.ndarray, g: np.ndarray, rate: np.ndarray) -> None:
+    """What `scan_ahead` passes back: g_t = gradient_t + λ̄ ⊙ g_{t+1} for u, and Σ_t h̄_{t−1} ⊙ g_t, (n, d), for λ."""
+    rows, steps, width = gradient.shape
     for i in range(rows):
         for j in range(width):
-            g[i, steps - 1, j] = slope[i, steps - 1, j]
+            g[i, steps - 1, j] = gradient[i, steps - 1, j]
             rate[i, j] = 0
         for t in range(steps - 2, -1, -1):
             for j in range(width):
                 rate[i, j] += np.conj(h[i, t, j]) * g[i, t + 1, j]
-                g[i, t, j] = slope[i, t, j] + np.conj(decay[i, j]) * g[i, t + 1, j]
+                g[i, t, j] = gradient[i, t, j] + np.conj(decay[i, j]) * g[i, t + 1, j]
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def slopes_of_back(decay: np.ndarray, slope: np.ndarray, h: np.ndarray, g: np.ndarray, rate: np.ndarray) -> None:
-    """The same for `scan_back`: g_t = slope_t + λ̄ ⊙ g_{t−1}, and Σ_t h̄_{t+1} ⊙ g_t."""
-    rows, steps, width = slope.shape
+def gradients_of_back(decay: np.ndarray, gradient: np.ndarray, h: np.ndarray, g: np.ndarray, rate: np.ndarray) -> None:
+    """The same for `scan_back`: g_t = gradient_t + λ̄ ⊙ g_{t−1}, and Σ_t h̄_{t+1} ⊙ g_t."""
+    rows, steps, width = gradient.shape
     for i in range(rows):
         for j in range(width):
-            g[i, 0, j] = slope[i, 0, j]
+            g[i, 0, j] = gradient[i, 0, j]
             rate[i, j] = 0
         for t in range(1, steps):
             for j in range(width):
                 rate[i, j] += np.conj(h[i, t, j]) * g[i, t - 1, j]
-                g[i, t, j] = slope[i, t, j] + np.conj(decay[i, j]) * g[i, t - 1, j]
+                g[i, t, j] = gradient[i, t, j] + np.conj(decay[i, j]) * g[i, t - 1, j]
