@@ -67,7 +67,7 @@ found["sum"], found["sum/whole"] = turned.numpy(), whole.numpy()
 distributed.broadcast_(mine := torch.full((2,), float(rank)))
 found["broadcast"] = mine.numpy()
 found["seed"] = np.array(distributed.agreed(100 + rank))
-part = distributed.share(101)
+part = distributed.shard(101)
 found["share"] = np.array([part.start, part.stop])
 np.savez(os.path.join(sys.argv[1], f"rank{rank}.npz"), **found)
 """
@@ -154,7 +154,7 @@ def test_messages_between_processes(together):
 
 
 def test_one_process_needs_no_messages():
-    assert (distributed.world(), distributed.rank(), distributed.share(7)) == (1, 0, slice(0, 7))
+    assert (distributed.world(), distributed.rank(), distributed.shard(7)) == (1, 0, slice(0, 7))
     value = torch.ones(2)
     distributed.sum_(value)
     distributed.broadcast_(value)

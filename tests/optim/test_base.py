@@ -9,7 +9,7 @@ import torch
 
 from likely.core.errors import SpecError
 from likely.optim import SGD, Adam, Optimizer
-from likely.optim.base import build_fused, fusable, is_count, is_number, is_share
+from likely.optim.base import build_fused, fusable, is_count, is_fraction, is_number
 from likely.optim.eager import eager
 
 
@@ -21,7 +21,7 @@ def test_the_rate_is_a_positive_number(lr):
 
 def test_kinds_of_numbers():
     assert [is_number(value) for value in (0, -1.5, math.inf, math.nan, True, "1")] == [True, True] + [False] * 4
-    assert [is_share(value) for value in (0, 0.999, 1, -0.1)] == [True, True, False, False]
+    assert [is_fraction(value) for value in (0, 0.999, 1, -0.1)] == [True, True, False, False]
     assert [is_count(value) for value in (1, 7, 0, 1.0, True)] == [True, True, False, False, False]
 
 

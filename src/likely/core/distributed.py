@@ -10,7 +10,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-__all__ = ["agreed", "broadcast_", "rank", "share", "sum_", "world"]
+__all__ = ["agreed", "broadcast_", "rank", "shard", "sum_", "world"]
 
 
 def world() -> int:
@@ -43,7 +43,7 @@ def agreed(seed: int) -> int:
     return int(number)
 
 
-def share(rows: int) -> slice:
+def shard(rows: int) -> slice:
     """The contiguous rows that are this process's part of all of them."""
     parts, me = world(), rank()
     return slice(rows * me // parts, rows * (me + 1) // parts)

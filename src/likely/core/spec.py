@@ -29,8 +29,8 @@ __all__ = [
     "as_spec",
     "axes",
     "is_among",
-    "is_share",
-    "is_whole",
+    "is_fraction",
+    "is_integer",
     "registered",
     "require",
     "transient",
@@ -215,19 +215,19 @@ def require(condition: bool, spec: Any, name: str, needs: str) -> None:
         raise SpecError(f"{owner}({name}={_short(getattr(spec, name))}): {name} must be {needs}.")
 
 
-def is_whole(value: object, least: int = 1) -> bool:
+def is_integer(value: object, least: int = 1) -> bool:
     """Whether this is an integer of `least` or more; True and False are not.
 
-    >>> is_whole(3), is_whole(0), is_whole(2.0), is_whole(True)
+    >>> is_integer(3), is_integer(0), is_integer(2.0), is_integer(True)
     (True, False, False, False)
     """
     return type(value) is int and value >= least
 
 
-def is_share(value: object) -> bool:
+def is_fraction(value: object) -> bool:
     """Whether this is a fraction in [0, 1).
 
-    >>> is_share(0.5), is_share(1)
+    >>> is_fraction(0.5), is_fraction(1)
     (True, False)
     """
     return isinstance(value, int | float) and 0 <= value < 1

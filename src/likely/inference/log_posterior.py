@@ -195,7 +195,7 @@ class LogPosterior:
         rows = max(64, BLOCK // (chains * row_size(data.x)) if self._linear else WIDEST // (chains * self._width))
         if rows in self._cut:
             return self._cut[rows]
-        blocks = list(data.blocks(distributed.share(len(data)), rows))
+        blocks = list(data.blocks(distributed.shard(len(data)), rows))
         if data.rows is None and (data.x.dtype == data.dtype or data.x.numel() <= BLOCK):  # views, or a small copy
             self._cut = {rows: blocks}
         return blocks

@@ -22,7 +22,7 @@ from ..core.declared import SIMPLEX
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
 from ..core.layout import laid_out
-from ..core.spec import is_whole
+from ..core.spec import is_integer
 from ..core.twins import Twins
 from ..data.rows import Inputs, row_size
 from ..likelihoods.bernoulli import BernoulliDistribution
@@ -201,7 +201,7 @@ def check_draws(info: Mapping[str, Any]) -> None:
     likely.core.errors.ModelFileError: The file has draws=0 and seed=1; draws are from 1 to 1,000,000, a seed from 0.
     """
     draws, seed = info.get("draws", 0), info.get("seed", 0)
-    if not is_whole(draws) or draws > MOST_DRAWS or not is_whole(seed, 0) or seed >= 2**64:
+    if not is_integer(draws) or draws > MOST_DRAWS or not is_integer(seed, 0) or seed >= 2**64:
         raise ModelFileError(
             f"The file has draws={draws!r} and seed={seed!r}; draws are from 1 to {MOST_DRAWS:,}, a seed from 0."
         )

@@ -9,7 +9,7 @@ from typing import Self
 
 from torch import nn
 
-from ..core.spec import is_whole, require
+from ..core.spec import is_integer, require
 from .graph_network import _GraphNetwork
 from .layers.graph_layers import ChebyshevConvolution
 
@@ -36,7 +36,7 @@ class ChebNet(_GraphNetwork):
 
     def validate(self) -> None:
         super().validate()
-        require(is_whole(self.order, 0) and self.order <= 1000, self, "order", "an integer from 0 to 1000")
+        require(is_integer(self.order, 0) and self.order <= 1000, self, "order", "an integer from 0 to 1000")
 
     def _layer(self, width: int, units: int, edge_features: int, dropout: float) -> nn.Module:
         return ChebyshevConvolution(width, units, self.order, dropout)

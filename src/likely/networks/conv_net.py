@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ..core.errors import DataError, SpecError
-from ..core.spec import is_among, is_share, is_whole, require
+from ..core.spec import is_among, is_fraction, is_integer, require
 from ..data.rows import Inputs, Rows
 from .base import Network, Shape, refuse_absurd, refuse_large
 from .layers.activation import ACTIVATIONS, activation
@@ -77,11 +77,11 @@ class ConvNet(Network):
 
     def validate(self) -> None:
         require_choices(self)
-        require(is_whole(self.stride), self, "stride", "an integer, 1 or more")
-        require(is_whole(self.dilation), self, "dilation", "an integer, 1 or more")
+        require(is_integer(self.stride), self, "stride", "an integer, 1 or more")
+        require(is_integer(self.dilation), self, "dilation", "an integer, 1 or more")
         down = self.downsample is None or self.downsample in DOWNSAMPLES
         require(down, self, "downsample", f"None or one of {', '.join(DOWNSAMPLES)}")
-        whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
+        whole = isinstance(self.hidden, tuple) and all(is_integer(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive integers, such as (128,)")
         require(self.pool in ("flatten", "mean"), self, "pool", "flatten or mean")
 
@@ -154,13 +154,13 @@ def tiny_images(rows: int, generator: torch.Generator) -> Any:
 
 def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS) -> None:
     """Check what all networks of convolutions let a person choose."""
-    whole = isinstance(spec.channels, tuple) and spec.channels and all(is_whole(c) for c in spec.channels)
+    whole = isinstance(spec.channels, tuple) and spec.channels and all(is_integer(c) for c in spec.channels)
     require(bool(whole), spec, "channels", "a tuple of positive integers, such as (32, 64)")
-    require(is_whole(spec.kernel), spec, "kernel", "an integer, 1 or more")
+    require(is_integer(spec.kernel), spec, "kernel", "an integer, 1 or more")
     require(spec.padding in paddings, spec, "padding", f"one of {', '.join(paddings)}")
     require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
     require(is_among(spec.init, INITS), spec, "init", f"one of {', '.join(INITS)}")
-    require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
+    require(is_fraction(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
     norms = spec.norm is None or spec.norm in CHANNEL_NORMS
     require(norms, spec, "norm", f"None or one of {', '.join(CHANNEL_NORMS)}")
 

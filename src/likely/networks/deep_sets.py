@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.spec import is_share, is_whole, require
+from ..core.spec import is_fraction, is_integer, require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd
 from .graph_network import drafted
@@ -87,12 +87,12 @@ class DeepSets(Network):
     def validate(self) -> None:
         for name in ("hidden", "after"):
             sizes = getattr(self, name)
-            whole = isinstance(sizes, tuple) and all(is_whole(units) for units in sizes)
+            whole = isinstance(sizes, tuple) and all(is_integer(units) for units in sizes)
             require(whole, self, name, "a tuple of positive integers, such as (64, 64)")
         require(self.pool in POOLS, self, "pool", f"one of {', '.join(POOLS)}")
         require(self.output in ("set", "each"), self, "output", "set or each")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
-        require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        require(is_fraction(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
 
     @property
     def any_length(self) -> bool:

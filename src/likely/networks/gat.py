@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 from torch import nn
 
-from ..core.spec import is_share, is_whole, require
+from ..core.spec import is_fraction, is_integer, require
 from .graph_network import _GraphNetwork
 from .layers.graph_layers import GraphAttention
 
@@ -46,12 +46,12 @@ class GAT(_GraphNetwork):
         super().validate()
         for name in ("heads", "layers", "out_heads"):
             value = getattr(self, name)
-            require(is_whole(value), self, name, "a positive integer")
-        fine = self.attention_dropout is None or is_share(self.attention_dropout)
+            require(is_integer(value), self, name, "a positive integer")
+        fine = self.attention_dropout is None or is_fraction(self.attention_dropout)
         require(fine, self, "attention_dropout", "None (as dropout) or a probability, 0 or more and below 1")
 
     def _validate_hidden(self) -> None:
-        require(is_whole(self.hidden), self, "hidden", "a positive integer: units of a head")
+        require(is_integer(self.hidden), self, "hidden", "a positive integer: units of a head")
 
     def _widths(self) -> tuple[int, ...]:
         return (self.heads * self.hidden,) * (self.layers - 1 if self.level == "node" else self.layers)

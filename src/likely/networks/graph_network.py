@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.spec import is_share, is_whole, require
+from ..core.spec import is_fraction, is_integer, require
 from ..data.graph import Graph, Graphs
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd
@@ -96,14 +96,14 @@ class _GraphNetwork(Network):
         require(self.level in ("node", "graph"), self, "level", "node or graph")
         require(self.readout in AGGREGATES, self, "readout", f"one of {', '.join(AGGREGATES)}")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
-        require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
-        fine = self.input_dropout is None or is_share(self.input_dropout)
+        require(is_fraction(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        fine = self.input_dropout is None or is_fraction(self.input_dropout)
         require(fine, self, "input_dropout", "None (as dropout) or a probability, 0 or more and below 1")
         require(self.norm in (None, "batch", "layer"), self, "norm", "None, batch or layer")
         require(self.residual in (None, "add", "dense"), self, "residual", "None, add or dense")
 
     def _validate_hidden(self) -> None:
-        whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
+        whole = isinstance(self.hidden, tuple) and all(is_integer(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive integers, such as (16,)")
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:

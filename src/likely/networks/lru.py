@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ..core.spec import is_whole, require
+from ..core.spec import is_integer, require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd
 from .layers.dropout import Dropout
@@ -79,8 +79,8 @@ class LRU(Network):
         return ragged_example(rows, generator)
 
     def validate(self) -> None:
-        require(is_whole(self.width), self, "width", "a positive integer")
-        pairs = is_whole(self.state) and self.state % 2 == 0
+        require(is_integer(self.width), self, "width", "a positive integer")
+        pairs = is_integer(self.state) and self.state % 2 == 0
         require(pairs, self, "state", "a positive even number")
         check_sequence_spec(self)
         ring = isinstance(self.radius, tuple) and len(self.radius) == 2 and 0 < self.radius[0] < self.radius[1] < 1

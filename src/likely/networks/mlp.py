@@ -10,7 +10,7 @@ from typing import Literal, Self
 from torch import nn
 
 from ..core.errors import SpecError
-from ..core.spec import is_among, is_share, is_whole, require
+from ..core.spec import is_among, is_fraction, is_integer, require
 from .base import Network, Shape, refuse_absurd
 from .layers.activation import ACTIVATIONS, activation
 from .layers.dropout import Dropout
@@ -55,11 +55,11 @@ class MLP(Network):
         return cls(hidden=(4,), activation="tanh")
 
     def validate(self) -> None:
-        whole = isinstance(self.hidden, tuple) and all(is_whole(units) for units in self.hidden)
+        whole = isinstance(self.hidden, tuple) and all(is_integer(units) for units in self.hidden)
         require(whole, self, "hidden", "a tuple of positive integers, such as (64, 64)")
         require(is_among(self.activation, ACTIVATIONS), self, "activation", f"one of {', '.join(ACTIVATIONS)}")
         require(is_among(self.init, INITS), self, "init", f"one of {', '.join(INITS)}")
-        require(is_share(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        require(is_fraction(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
         require(self.norm is None or is_among(self.norm, NORMS), self, "norm", f"None or one of {', '.join(NORMS)}")
         skips = self.residual is None or is_among(self.residual, RESIDUALS)
         require(skips, self, "residual", f"None or one of {', '.join(RESIDUALS)}")

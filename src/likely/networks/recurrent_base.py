@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.spec import is_share, is_whole, require
+from ..core.spec import is_fraction, is_integer, require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd
 from .layers.dropout import Dropout
@@ -64,7 +64,7 @@ class _RecurrentNetwork(Network):
         return ragged_example(rows, generator)
 
     def validate(self) -> None:
-        require(is_whole(self.hidden), self, "hidden", "a positive integer")
+        require(is_integer(self.hidden), self, "hidden", "a positive integer")
         check_sequence_spec(self)
         require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
 
@@ -165,10 +165,10 @@ def readout(in_features: int, out_features: int) -> nn.Linear:
 
 def check_sequence_spec(spec: Any) -> None:
     """What networks over sequences ask of the arguments they have in common."""
-    require(is_whole(spec.layers), spec, "layers", "a positive integer")
+    require(is_integer(spec.layers), spec, "layers", "a positive integer")
     require(spec.output in OUTPUTS, spec, "output", f"one of {', '.join(OUTPUTS)}")
-    require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
-    known = spec.tokens is None or is_whole(spec.tokens)
+    require(is_fraction(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
+    known = spec.tokens is None or is_integer(spec.tokens)
     require(known, spec, "tokens", "how many different tokens there are, or None where steps are numbers")
 
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
-from ..core.spec import is_whole, require
+from ..core.spec import is_integer, require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd, refuse_large
 from .conv_net import (
@@ -98,7 +98,7 @@ class ResNet(Network):
 
     def validate(self) -> None:
         require_choices(self, ("zero", "circular", "reflect"))
-        require(is_whole(self.blocks), self, "blocks", "an integer, 1 or more")
+        require(is_integer(self.blocks), self, "blocks", "an integer, 1 or more")
         require(isinstance(self.preactivation, bool), self, "preactivation", "True or False")
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
-from ..core.spec import is_among, is_share, is_whole, require
+from ..core.spec import is_among, is_fraction, is_integer, require
 from ..data.rows import Inputs, Rows
 from .base import Network, Shape, refuse_absurd
 from .layers.activation import ACTIVATIONS
@@ -82,7 +82,7 @@ class Transformer(Network):
         check_encoder(self)
         for name in ("tokens", "longest"):
             value = getattr(self, name)
-            require(value is None or is_whole(value), self, name, "None or a positive integer")
+            require(value is None or is_integer(value), self, name, "None or a positive integer")
         require(self.score in SCORES, self, "score", f"one of {', '.join(SCORES)}")
         joined = self.positions in ("learned", "sinusoidal")
         require(self.join == "add" or joined, self, "join", '"add" unless positions are learned or sinusoidal')
@@ -200,11 +200,11 @@ def affine(inputs: int, outputs: int) -> nn.Linear:
 def check_encoder(spec: Any) -> None:
     """The fields that every transformer has."""
     for name in ("width", "heads", "layers"):
-        require(is_whole(getattr(spec, name)), spec, name, "a positive integer")
+        require(is_integer(getattr(spec, name)), spec, name, "a positive integer")
     fits = spec.width % spec.heads == 0
     require(fits, spec, "heads", f"a number that divides width={spec.width}: {divisors(spec.width)}")
-    require(spec.hidden is None or is_whole(spec.hidden), spec, "hidden", "None or a positive integer")
-    require(is_share(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
+    require(spec.hidden is None or is_integer(spec.hidden), spec, "hidden", "None or a positive integer")
+    require(is_fraction(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
     require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
 
 

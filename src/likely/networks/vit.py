@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
-from ..core.spec import is_whole, require
+from ..core.spec import is_integer, require
 from .base import Network, Shape, refuse_absurd
 from .layers.attention import divisors
 from .layers.encoder import Encoder
@@ -51,7 +51,7 @@ class ViT(Network):
         return torch.randn(rows, 1, 6, 6, generator=generator).numpy()
 
     def validate(self) -> None:
-        require(is_whole(self.patch), self, "patch", "a positive integer")
+        require(is_integer(self.patch), self, "patch", "a positive integer")
         check_encoder(self)
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:

@@ -19,8 +19,8 @@ from .base import (
     Optimizer,
     build_fused,
     fusable,
+    is_fraction,
     is_number,
-    is_share,
 )
 from .eager import eager
 from .fused import FusedAdam
@@ -62,7 +62,7 @@ class RMSprop(Optimizer):
 
     def validate(self) -> None:
         super().validate()
-        require(is_share(self.decay), self, "decay", "0 or more and below 1")
+        require(is_fraction(self.decay), self, "decay", "0 or more and below 1")
         _require_eps(self)
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
@@ -137,7 +137,7 @@ def _corrected_root(spec: Adam | AdamW, optimizer: torch.optim.Optimizer, parame
 
 
 def _require_betas(spec: Adam | AdamW) -> None:
-    pair = isinstance(spec.betas, tuple) and len(spec.betas) == 2 and all(is_share(beta) for beta in spec.betas)
+    pair = isinstance(spec.betas, tuple) and len(spec.betas) == 2 and all(is_fraction(beta) for beta in spec.betas)
     require(pair, spec, "betas", "two numbers, each 0 or more and below 1")
 
 

@@ -52,7 +52,7 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def is_share(value: Any) -> bool:
+def is_fraction(value: Any) -> bool:
     """A number in [0, 1)."""
     return is_number(value) and 0 <= value < 1
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from ..core.spec import require
-from .base import Optimizer, build_fused, is_number, is_share
+from .base import Optimizer, build_fused, is_fraction, is_number
 from .momentum import Momentum
 
 __all__ = ["SGD", "HeavyBall", "Nesterov"]
@@ -40,7 +40,7 @@ class SGD(Optimizer):
 
     def validate(self) -> None:
         super().validate()
-        require(is_share(self.momentum), self, "momentum", "0 or more and below 1")
+        require(is_fraction(self.momentum), self, "momentum", "0 or more and below 1")
         require(isinstance(self.nesterov, bool), self, "nesterov", "True or False")
         require(not self.nesterov or self.momentum > 0, self, "nesterov", "False when momentum is 0")
         require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
@@ -65,7 +65,7 @@ class HeavyBall(Optimizer):
 
     def validate(self) -> None:
         super().validate()
-        require(is_share(self.momentum), self, "momentum", "0 or more and below 1")
+        require(is_fraction(self.momentum), self, "momentum", "0 or more and below 1")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return Momentum(parameters, lr=self.lr, momentum=self.momentum)
@@ -88,7 +88,7 @@ class Nesterov(Optimizer):
 
     def validate(self) -> None:
         super().validate()
-        require(is_share(self.momentum) and self.momentum > 0, self, "momentum", "above 0 and below 1")
+        require(is_fraction(self.momentum) and self.momentum > 0, self, "momentum", "above 0 and below 1")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         return Momentum(parameters, lr=self.lr, momentum=self.momentum, nesterov=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributions import Distribution
 
 from ..core.errors import DataError
-from .density import as_generator, draw, whole
+from .density import as_generator, draw, integer
 
 __all__ = ["ancestral"]
 
@@ -34,7 +34,7 @@ def ancestral(
     >>> bool((draws["wet"].mean() - (0.8 * 0.1 + 0.2 * 0.9)).abs() < 0.02)
     True
     """
-    count, generator = whole(n, "n", 1), as_generator(random_state)
+    count, generator = integer(n, "n", 1), as_generator(random_state)
     parents = {name: _parents(name, part) for name, part in model.items()}
     for name, own_parents in parents.items():
         for parent in own_parents:

@@ -27,9 +27,9 @@ __all__ = [
     "as_log_density",
     "as_real",
     "draw",
+    "integer",
     "log_prob_of",
     "shown",
-    "whole",
 ]
 
 LogDensity = Callable[[Tensor], Tensor]
@@ -118,7 +118,7 @@ def draw(distribution: Distribution, generator: torch.Generator, count: int | No
         return distribution.sample(torch.Size([] if count is None else [count]))
 
 
-def whole(value: Any, name: str, least: int) -> int:
+def integer(value: Any, name: str, least: int) -> int:
     """An integer of at least `least`, or an error that names the argument."""
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise DataError(f"{name} must be an integer of {least} or more; found {value!r}.")

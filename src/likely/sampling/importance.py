@@ -23,7 +23,7 @@ from .density import (
     as_log_density,
     as_real,
     draw,
-    whole,
+    integer,
 )
 
 __all__ = ["WeightedDraws", "importance"]
@@ -53,7 +53,7 @@ class WeightedDraws:
 
     def resample(self, n: int | None = None, random_state: Any = None) -> Tensor:
         """n draws without weights (as many as there are by default), each picked by its weight, with replacement."""
-        count = len(self.draws) if n is None else whole(n, "n", 1)
+        count = len(self.draws) if n is None else integer(n, "n", 1)
         return self.draws[
             torch.multinomial(self.weights, count, replacement=True, generator=as_generator(random_state))
         ]
@@ -80,7 +80,7 @@ def importance(
     >>> bool((drawn.mean() - 1).abs() < 0.03), abs(drawn.log_normaliser - 0.5 * math.log(2 * math.pi)) < 0.03
     (True, True)
     """
-    count = whole(n, "n", 2)
+    count = integer(n, "n", 2)
     if not isinstance(proposal, Distribution):
         raise DataError(f"proposal must be a torch distribution; found {type(proposal).__name__}.")
     target, own = as_log_density(log_target, "log_target"), as_log_density(proposal, "proposal")

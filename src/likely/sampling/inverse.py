@@ -14,7 +14,7 @@ from torch.distributions import Distribution
 
 from ..core.errors import DataError
 from ..probability.quantiles import quantile as quantile_of
-from .density import as_generator, whole
+from .density import as_generator, integer
 
 __all__ = ["inverse_cdf", "inverse_transform"]
 
@@ -32,7 +32,7 @@ def inverse_transform(quantile: Function | Distribution, n: int, random_state: A
     True
     """
     generator = as_generator(random_state)
-    count = whole(n, "n", 1)
+    count = integer(n, "n", 1)
     if isinstance(quantile, Distribution):
         distribution = quantile
         shape = (count, *distribution.batch_shape, *distribution.event_shape)

@@ -26,8 +26,8 @@ from .density import (
     as_log_density,
     as_real,
     draw,
+    integer,
     shown,
-    whole,
 )
 
 __all__ = ["RejectionDraws", "rejection"]
@@ -80,7 +80,7 @@ def rejection(
     >>> abs(kept.acceptance - 1 / 1.5) < 0.02
     True
     """
-    count, generator = whole(n, "n", 1), as_generator(random_state)
+    count, generator = integer(n, "n", 1), as_generator(random_state)
     target, own = as_log_density(log_target, "log_target"), as_log_density(_one(proposal), "proposal")
 
     def log_ratio(x: Tensor) -> Tensor:

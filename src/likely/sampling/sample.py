@@ -25,8 +25,8 @@ from .density import (
     as_log_density,
     as_real,
     draw,
+    integer,
     shown,
-    whole,
 )
 from .driver import Driver, Length
 from .metropolis_hastings import MetropolisHastings
@@ -81,7 +81,7 @@ def sample(
     (True, True)
     """
     sampler = as_spec(method, Sampler, "method")
-    length = Length(whole(draws, "draws", 1), whole(warmup, "warmup", 0), whole(thin, "thin", 1))
+    length = Length(integer(draws, "draws", 1), integer(warmup, "warmup", 0), integer(thin, "thin", 1))
     generator = as_generator(random_state)
     position = _starts(initial, chains, generator)
     labels = as_names(names, tuple(position.shape[1:]))
@@ -149,7 +149,7 @@ def _starts(initial: Any, chains: int | None, generator: torch.Generator) -> Ten
                 f"initial is a batch of {tuple(initial.batch_shape)} distributions; join them into one with "
                 f"torch.distributions.Independent(…, {len(initial.batch_shape)})."
             )
-        return as_real(draw(initial, generator, 4 if chains is None else whole(chains, "chains", 1)))
+        return as_real(draw(initial, generator, 4 if chains is None else integer(chains, "chains", 1)))
     try:
         point = initial.detach() if isinstance(initial, Tensor) else torch.from_numpy(np.array(initial))
     except (TypeError, ValueError) as error:
@@ -158,7 +158,7 @@ def _starts(initial: Any, chains: int | None, generator: torch.Generator) -> Ten
     if not bool(torch.isfinite(point.double()).all()) or point.numel() == 0:
         raise DataError(f"initial must hold finite numbers; found {shown(point) if point.numel() else 'none'}.")
     if point.ndim < 2:
-        return point.expand(4 if chains is None else whole(chains, "chains", 1), *point.shape).clone()
+        return point.expand(4 if chains is None else integer(chains, "chains", 1), *point.shape).clone()
     if chains is not None and chains != len(point):
         raise DataError(f"initial has {len(point)} rows, one for each chain, but chains={chains!r}.")
     return point.clone()

@@ -58,7 +58,7 @@ def kronecker_blocks(problem: Problem, module: nn.Module, prior: Mapping[str, Te
     data = problem.data
     layers = _layers(module, data.batch(slice(0, 2)).x, prior)
     factors = {name: _Factors(own, "bias" in _own(name, prior)) for name, own in layers.items()}
-    for batch in data.blocks(distributed.share(len(data))):
+    for batch in data.blocks(distributed.shard(len(data))):
         _gather(problem, module, factors, batch)
     blocks: list[Block] = []
     for name, pair in factors.items():
@@ -103,7 +103,7 @@ def _weighted(
 ) -> Iterator[tuple[dict[str, Tensor], Tensor]]:
     """J of targets (targets, size of η, *shape) with roots of w S, block by block."""
     jacobian = Jacobian(module, names)
-    for batch in problem.data.blocks(distributed.share(len(problem.data))):
+    for batch in problem.data.blocks(distributed.shard(len(problem.data))):
         for part, eta, derivatives in jacobian.blocks(batch.x):
             root = _root(problem, eta, batch, part)
             size = eta.shape[-1]

@@ -16,7 +16,7 @@ from typing import Literal
 import torch
 
 from ...core.errors import ApproximationWarning, SpecError
-from ...core.spec import as_spec, is_whole, require
+from ...core.spec import as_spec, is_integer, require
 from ..automatic import automatic
 from ..posterior import Posterior
 from ..problem import Inference, Problem
@@ -72,7 +72,7 @@ class Laplace(Inference):
         require(self.covariance in FORMS, self, "covariance", '"full", "kronecker" or "diagonal"')
         if self.by != "auto":
             object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
-        require(is_whole(self.draws, 2), self, "draws", "an integer, 2 or more")
+        require(is_integer(self.draws, 2), self, "draws", "an integer, 2 or more")
 
     def fit(self, problem: Problem) -> Posterior:
         """The mode, then the curvature there."""

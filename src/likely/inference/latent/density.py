@@ -158,7 +158,7 @@ def _log_joint(module: LatentDensity, free: Params, problem: Problem) -> Tensor:
     data = Dataset(problem.data.x, None, problem.data.weight, torch.float64)
     members = len(next(iter(free.values())))
     total = torch.zeros(members, dtype=torch.float64)
-    for batch in data.blocks(distributed.share(len(data)), max(64, (1 << 22) // members)):
+    for batch in data.blocks(distributed.shard(len(data)), max(64, (1 << 22) // members)):
         rows = module.of_members(free, batch.x)
         total += rows.sum(1) if batch.weight is None else rows @ batch.weight.double()
     distributed.sum_(total)

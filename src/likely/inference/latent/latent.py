@@ -25,7 +25,7 @@ Params = dict[str, Tensor]
 class Latent(ABC):
     """A model with hidden variables z, bound to its data. S starts are fitted at once: θ has a leading axis of S.
 
-    Under `torchrun` each process sees only its part of the rows (`likely.core.distributed.share`); sums over rows
+    Under `torchrun` each process sees only its part of the rows (`likely.core.distributed.shard`); sums over rows
     become sums over all processes before `maximise` sees them. All else must be the same on every process.
     """
 

@@ -84,7 +84,7 @@ class Regression:
         data, flatten = self.design.problem.data, self.design.module.flatten
         unfolded = bool(self.design.module.positions)
         lead = len(data.positions)
-        part = distributed.share(len(data))
+        part = distributed.shard(len(data))
         for batch in data.blocks(part):
             x = batch.x.flatten(1) if flatten else batch.x
             y, weight = batch.y, batch.weight

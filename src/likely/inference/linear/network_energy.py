@@ -61,7 +61,7 @@ class NetworkEnergy:
         total = torch.zeros((), dtype=torch.float64)
         gradient, matrix = torch.zeros_like(point), torch.zeros(self.size, self.size, dtype=torch.float64)
         data, named = self.problem.data, self.parameters.named(point)
-        for batch in data.blocks(distributed.share(len(data))):
+        for batch in data.blocks(distributed.shard(len(data))):
             for part, eta, derivatives in self.jacobian.blocks(batch.x, named):
                 size, y = eta.shape[-1], batch.y[part]
                 flat_y = y.reshape(-1, *y.shape[eta.ndim - 1 :])

@@ -22,7 +22,7 @@ from torch import Tensor
 from ...core.checkpoint import Checkpoint
 from ...core.errors import ApproximationWarning, TrainingError
 from ...core.random import spread
-from ...core.spec import as_spec, is_whole, require, transient
+from ...core.spec import as_spec, is_integer, require, transient
 from ...data.rows import Ragged
 from ...optim import Adam, Optimizer
 from ..gaussian import Gaussian
@@ -90,8 +90,8 @@ class PACBayes(Inference):
         require(0 < self.delta < 1, self, "delta", "a probability, above 0 and below 1")
         for name in ("steps", "samples", "checks", "draws"):
             value = getattr(self, name)
-            require(is_whole(value), self, name, "a positive integer")
-        whole = self.batch_size is None or is_whole(self.batch_size)
+            require(is_integer(value), self, name, "a positive integer")
+        whole = self.batch_size is None or is_integer(self.batch_size)
         require(whole, self, "batch_size", "a positive integer, or None for all rows at once")
         require(not self.optimizer.needs_closure, self, "optimizer", "one that takes noisy gradients, such as Adam()")
 

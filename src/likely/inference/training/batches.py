@@ -61,7 +61,7 @@ class Batches:
 
     def _own(self, rows: Tensor) -> Tensor:
         self.fraction = rows.shape[-1] / len(self.data)
-        return rows if self._alone else rows[..., distributed.share(rows.shape[-1])]
+        return rows if self._alone else rows[..., distributed.shard(rows.shape[-1])]
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint."""

@@ -74,7 +74,7 @@ class MiniBatches:
         """The estimate from these rows."""
         density, scale = self.density, self.rows / len(rows)
         data = density.problem.data
-        own = rows[distributed.share(len(rows))].to(data.x.device)
+        own = rows[distributed.shard(len(rows))].to(data.x.device)
         with torch.enable_grad():
             point = theta.detach().requires_grad_()
             value, gradient = theta.new_zeros(len(theta)), torch.zeros_like(theta)

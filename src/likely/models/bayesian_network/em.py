@@ -25,7 +25,7 @@ class NetworkEM(Latent):
     """Codes (rows, variables) with −1 for a gap, weights, and the pseudo-count of every entry of the tables."""
 
     def __init__(self, tables: Tables, codes: np.ndarray, weights: np.ndarray, prior: np.ndarray) -> None:
-        mine = distributed.share(len(codes))
+        mine = distributed.shard(len(codes))
         self.tables, self.prior = tables, prior
         self.count = float(weights.sum())
         self.seen = tables.counts(codes, weights)

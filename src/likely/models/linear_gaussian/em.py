@@ -142,7 +142,7 @@ class LinearGaussianEM(Latent):
     # --- the rows, once -----------------------------------------------------------------------------------------------
     def _measure(self) -> None:
         """Mean, scale and known weight of each column."""
-        part = distributed.share(len(self.x))
+        part = distributed.shard(len(self.x))
         sums = torch.zeros(2, self.x.shape[1], dtype=torch.float64)
         for values, weight in self._raw(part):
             sums += torch.stack([(weight * values).sum(0), weight.sum(0)])
@@ -177,7 +177,7 @@ class LinearGaussianEM(Latent):
     def _compress(self) -> None:
         """Patterns of many rows become d + 1 rows with the same Σ x̃x̃ᵀ; rows of rare patterns are looked up again."""
         n, d = self.x.shape
-        part = distributed.share(n)
+        part = distributed.shard(n)
         if self.complete:
             masks, owner = torch.ones(1, d, dtype=torch.float64), torch.zeros(n, dtype=torch.int64)
         else:

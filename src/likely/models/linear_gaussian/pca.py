@@ -213,7 +213,7 @@ def _tall(x: Tensor, weight: Tensor | None) -> _Moments | None:
     first = x[:ROWS].double().nan_to_num(nan=0.0).numpy()
     shift = _shift(first.mean(0), first.var(0))
     gram, sums = np.zeros((d, d)), np.zeros(d + 1)
-    for rows, moved in _moved(x, shift, distributed.share(len(x))):
+    for rows, moved in _moved(x, shift, distributed.shard(len(x))):
         own = np.ones(len(moved)) if weight is None else weight[rows].numpy()
         sums[:d] += own @ moved
         sums[d] += own.sum()

@@ -239,7 +239,7 @@ class BaumWelch(Latent):
 
 def _blocks(data: Ragged) -> Iterator[tuple[slice, slice]]:
     """Whole sequences, as many as make a block, of those that are this process's: (sequences, rows)."""
-    share, offsets = distributed.share(len(data)), data.offsets.numpy()
+    share, offsets = distributed.shard(len(data)), data.offsets.numpy()
     start = share.start
     while start < share.stop:
         stop = int(np.searchsorted(offsets, offsets[start] + BLOCK, side="right")) - 1

@@ -57,7 +57,7 @@ class Components(Latent):
         return {**self.emission.maximise(None, totals), "weights": counts / counts.sum(-1, keepdim=True)}
 
     def expect(self, params: Params) -> tuple[Params, Tensor]:
-        return self._summed(lambda rows: self._expect(params, rows), distributed.share(len(self.x)))
+        return self._summed(lambda rows: self._expect(params, rows), distributed.shard(len(self.x)))
 
     def _summed(self, work: Callable[[slice], tuple[Params, Tensor]], rows: slice) -> tuple[Params, Tensor]:
         """Totals and values of all parts of the rows, added up."""
@@ -149,7 +149,7 @@ class Components(Latent):
     def log_likelihood(self, params: Params) -> float:
         """Σ log p(x) of the rows in all processes, for one start and without the smoothing's term."""
         value = torch.zeros(1, dtype=torch.float64)
-        for rows in blocks(distributed.share(len(self.x)), self._width):
+        for rows in blocks(distributed.shard(len(self.x)), self._width):
             evidence = split(self.emission.log_prob(params, self.x[rows]), params["weights"])[1]
             value += total(evidence, None if self.weight is None else self.weight[rows])
         distributed.sum_(value)
@@ -172,7 +172,7 @@ class Components(Latent):
         finally:
             self.emission.smoothing = smoothing
         gain = torch.zeros(self.components, dtype=torch.float64)
-        for rows in blocks(distributed.share(len(self.x)), 3 * self._width):
+        for rows in blocks(distributed.shard(len(self.x)), 3 * self._width):
             x = self.x[rows]
             share, _ = split(self.emission.log_prob(params, x), params["weights"])
             share = share[:, 0] if self.weight is None else share[:, 0] * self.weight[rows].unsqueeze(-1)

@@ -271,7 +271,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
 def _add(emission: Columns, totals: dict[str, Tensor], x: Tensor, index: Tensor, weight: Tensor) -> None:
     """Add the rows' statistics, each row's to the sums of its class; each process takes its share of the rows."""
     classes = totals["rows"].shape[1]
-    share, step = distributed.share(len(x)), len(blocks(x)[0])
+    share, step = distributed.shard(len(x)), len(blocks(x)[0])
     for start in range(share.start, share.stop, step):
         rows = slice(start, min(start + step, share.stop))
         own = torch.zeros(rows.stop - start, classes, dtype=torch.float64)

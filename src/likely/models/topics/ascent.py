@@ -102,7 +102,7 @@ def ascend(problem: TopicProblem, max_iter: int, passes: int, tol: float) -> Top
     Beliefs about documents begin afresh in each iteration as long as the bound gains by it: a document that committed
     itself to topics when they were still noise would hold on to them. After that they go on from where they were.
     """
-    part = distributed.share(problem.corpus.documents)
+    part = distributed.shard(problem.corpus.documents)
     corpus, weight = problem.corpus.rows(part), None if problem.weight is None else problem.weight[part]
     random = np.random.default_rng(distributed.agreed(problem.seed))
     components = start(problem.topics, problem.corpus.size, random)
@@ -171,7 +171,7 @@ def step(
 ) -> float:
     """Move the topics towards what a batch of documents of `total` weight says of them; the bound of the batch."""
     weight = np.ones(batch.documents) if weight is None else weight
-    part = distributed.share(batch.documents)
+    part = distributed.shard(batch.documents)
     topics.steps += 1
     rate = (offset + topics.steps) ** -decay
     topics.expect()

@@ -47,7 +47,7 @@ class StateSpace(Latent):
         self.data, self.given, self.learn, self.k, self.diagonal = data, given, learn, k, diagonal
         weight = np.ones(len(data.starts) - 1) if weight is None else weight  # of each sequence
         self.count = float(weight @ np.diff(data.starts))
-        part = distributed.share(len(data.starts) - 1)
+        part = distributed.shard(len(data.starts) - 1)
         self.weight = weight[part]
         self.all_weights = None if (weight == 1).all() else torch.from_numpy(weight)
         first, last = data.starts[part.start], data.starts[part.stop]
