@@ -153,7 +153,7 @@ def test_the_same_seed_builds_the_same_network():
         (lambda: GCN(input_dropout=-0.1), "input_dropout must be None"),
         (lambda: GCN(norm="weight"), "norm must be None, batch or layer"),
         (lambda: GCN(residual="zero"), "residual must be None, add or dense"),
-        (lambda: ChebNet(order=-1), "order must be an integer, 0 or more"),
+        (lambda: ChebNet(order=-1), "order must be an integer from 0 to 1000"),
         (lambda: GAT(hidden=(8,)), r"GAT\(hidden=\(8,\)\): hidden must be a positive integer: units of a head"),
         (lambda: GAT(heads=0), "heads must be a positive integer"),
         (lambda: GAT(layers=0), "layers must be a positive integer"),

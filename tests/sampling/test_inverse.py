@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_bits_and_no_global_change():
         (lambda: inverse_transform(lambda p: p[:2], 5), DataError, r"one number for each probability, shape \(5,\)"),
         (lambda: inverse_transform(lambda p: p * math.nan, 5), DataError, "quantile is NaN at the probability 0"),
         (lambda: inverse_transform(VonMises(0.0, 1.0), 5), DataError, "VonMises has no quantile function"),
-        (lambda: inverse_transform(torch.log, 5, random_state="a"), SpecError, "'a' is no seed"),
+        (lambda: inverse_transform(torch.log, 5, random_state="a"), SpecError, "'a' is not a seed"),
         (
             lambda: inverse_cdf(torch.special.ndtr, -1.0, 1.0),
             DataError,
