@@ -225,7 +225,7 @@ def test_finite_network_gaussian_processes_tend_to_their_own_limit(bias):
 def test_networks_without_a_kernel_are_refused():
     with pytest.raises(DataError, match="BatchNorm makes the output for a row depend on other rows"):
         NTK(MLP((4,), norm="batch"), width="finite").matrix(rows())
-    with pytest.raises(SpecError, match=r"and MLP.* has norm is none; use width="):
+    with pytest.raises(SpecError, match=r"and MLP.* has norm; use width="):
         NTK(MLP((4,), norm="layer"))
     with pytest.raises(SpecError, match="known for plain dense networks"):
         NNGP(Linear())
