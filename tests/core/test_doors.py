@@ -91,7 +91,7 @@ def test_the_kalman_filter_refuses_matrices_of_other_sizes():
 
 
 def test_topics_refuse_words_and_priors_that_are_not_theirs():
-    corpus = Corpus(np.array([0, 2]), np.array([0, 9], np.int32), np.ones(2), 10)
+    corpus = Corpus.of(np.array([0, 2]), np.array([0, 9], np.int32), np.ones(2), 10)
     with pytest.raises(DataError, match="infer needs words from 0 to 4; found 0 to 9"):
         infer(corpus, np.ones((2, 5)), np.ones(2), 5, 1e-3)
     with pytest.raises(DataError, match=r"infer needs weights \(V, K\) and prior \(K\)"):

@@ -14,7 +14,7 @@ TABLE = np.array([[2, 0, 1, 0], [0, 0, 0, 0], [0, 5, 0, 1], [1, 1, 1, 4]])
 @pytest.fixture
 def corpus():
     rows = sparse.csr_array(TABLE)
-    return Corpus(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(float), 4)
+    return Corpus.of(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(float), 4)
 
 
 def table(corpus):
@@ -28,8 +28,8 @@ def test_documents_and_their_lengths(corpus):
 
 
 def test_some_documents_are_rows_of_the_table(corpus):
-    np.testing.assert_array_equal(table(corpus.rows(slice(1, 3))), TABLE[1:3])
-    np.testing.assert_array_equal(table(corpus.rows(slice(2, 2))), TABLE[2:2])
+    np.testing.assert_array_equal(table(corpus.take(slice(1, 3))), TABLE[1:3])
+    np.testing.assert_array_equal(table(corpus.take(slice(2, 2))), TABLE[2:2])
     chosen = np.array([3, 0, 0, 1])
     np.testing.assert_array_equal(table(corpus.take(chosen)), TABLE[chosen])
 

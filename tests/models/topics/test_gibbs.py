@@ -12,7 +12,7 @@ from likely.models.topics.corpus import Corpus
 from likely.models.topics.problem import TopicProblem
 
 ALPHA, BETA = np.array([0.5, 1.2]), 0.7
-TINY = Corpus(np.array([0, 2, 4]), np.array([0, 1, 1, 2], np.int32), np.array([2.0, 1.0, 2.0, 1.0]), 3)
+TINY = Corpus.of(np.array([0, 2, 4]), np.array([0, 1, 1, 2], np.int32), np.array([2.0, 1.0, 2.0, 1.0]), 3)
 
 
 def problem(corpus, prior, smooth, seed=0, learn_prior=False):
@@ -26,7 +26,7 @@ def made(seed, documents=40, words=30, topics=4, length=50):
     table = np.array([rng.multinomial(length, row @ phi) for row in theta])
     owner, word = table.nonzero()
     starts = np.concatenate([[0], np.cumsum((table > 0).sum(1))])
-    return Corpus(starts, word.astype(np.int32), table[owner, word].astype(float), words)
+    return Corpus.of(starts, word.astype(np.int32), table[owner, word].astype(float), words)
 
 
 def by_enumeration():

@@ -117,7 +117,9 @@ def test_one_step_from_the_same_topics_is_that_of_scikit_learn():
     X, _, _ = planted(4, documents=30)
     start = np.random.default_rng(0).gamma(100, 0.01, (3, X.shape[1]))
     table = sparse.csr_array(X)
-    corpus = Corpus(table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data.astype(float), X.shape[1])
+    corpus = Corpus.of(
+        table.indptr.astype(np.int64), table.indices.astype(np.int32), table.data.astype(float), X.shape[1]
+    )
     topics = Topics(start, np.full(3, 0.4), 0.2)
     topics.expect()
     documents = Documents(corpus, topics)

@@ -103,7 +103,7 @@ def ascend(problem: TopicProblem, max_iter: int, passes: int, tol: float) -> Top
     itself to topics when they were still noise would hold on to them. After that they go on from where they were.
     """
     part = distributed.shard(problem.corpus.documents)
-    corpus, weight = problem.corpus.rows(part), None if problem.weight is None else problem.weight[part]
+    corpus, weight = problem.corpus.take(part), None if problem.weight is None else problem.weight[part]
     random = np.random.default_rng(distributed.agreed(problem.seed))
     components = start(problem.topics, problem.corpus.size, random)
     topics = Topics(components, problem.document_prior, problem.topic_prior)

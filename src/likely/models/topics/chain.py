@@ -18,7 +18,7 @@ class Chain:
     """The topic of every token, and the counts that follow from it.
 
     >>> from likely.models.topics.corpus import Corpus
-    >>> corpus = Corpus(np.array([0, 2]), np.array([0, 1], dtype=np.int32), np.array([2.0, 1.0]), 2)
+    >>> corpus = Corpus.of(np.array([0, 2]), np.array([0, 1], dtype=np.int32), np.array([2.0, 1.0]), 2)
     >>> chain = Chain(TopicProblem(corpus, 3, np.full(3, 0.1), 0.1, False, 0, False))
     >>> chain.sweep()
     >>> int(chain.word_topic.sum()), chain.topics.shape

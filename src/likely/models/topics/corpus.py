@@ -1,51 +1,61 @@
-"""A corpus as three flat arrays: the words of all documents one after another, how often, and where each begins."""
+"""A corpus: the words of each document as rows of any length, and beside them how often each word is there."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
+import torch
+
+from ...data.rows import Ragged
 
 __all__ = ["Corpus"]
 
 
 class Corpus(NamedTuple):
-    """Document d holds the words `words[starts[d]:starts[d + 1]]`, each `counts` times, of a vocabulary of `size`.
+    """The distinct words of each document, row by row; `counts` says how often each is there. V = `size` words exist.
 
-    >>> corpus = Corpus(np.array([0, 2, 3]), np.array([0, 4, 1], np.int32), np.array([2.0, 1.0, 3.0]), 5)
+    >>> documents = Ragged.of([np.array([0, 4], np.int32), np.array([1], np.int32)])
+    >>> corpus = Corpus(documents, np.array([2.0, 1.0, 3.0]), 5)
     >>> corpus.documents, corpus.lengths()
     (2, array([3., 3.]))
     >>> corpus.tokens()
     (array([0, 3, 6]), array([0, 0, 4, 1, 1, 1], dtype=int32))
     """
 
-    starts: np.ndarray  # (n + 1,) int64
-    words: np.ndarray  # (entries,) int32, distinct within a document
-    counts: np.ndarray  # (entries,) float64, whole and positive
+    rows: Ragged  # of (entries,) int32, distinct within a document; a document may be empty
+    counts: np.ndarray  # (entries,) float64, integers above 0
     size: int
+
+    @staticmethod
+    def of(starts: np.ndarray, words: np.ndarray, counts: np.ndarray, size: int) -> Corpus:
+        """Document d holds the words `words[starts[d]:starts[d + 1]]`."""
+        return Corpus(Ragged(torch.from_numpy(words), torch.from_numpy(starts)), counts, size)
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where the words of each document begin, (n + 1,)."""
+        return self.rows.offsets.numpy()
+
+    @property
+    def words(self) -> np.ndarray:
+        """The words of all documents, one after the other: (entries,)."""
+        return self.rows.values.numpy()
 
     @property
     def documents(self) -> int:
         """How many documents there are."""
-        return len(self.starts) - 1
+        return len(self.rows)
 
     def lengths(self) -> np.ndarray:
         """The number of tokens of each document."""
         return np.diff(np.concatenate([[0.0], np.cumsum(self.counts)])[self.starts])
 
-    def rows(self, part: slice) -> Corpus:
-        """Some documents in a row."""
-        start, stop, _ = part.indices(self.documents)
-        starts = self.starts[start : stop + 1]
-        entries = slice(starts[0], starts[-1])
-        return Corpus(starts - starts[0], self.words[entries], self.counts[entries], self.size)
-
-    def take(self, documents: np.ndarray) -> Corpus:
-        """Documents by number, in the order given."""
-        sizes = np.diff(self.starts)[documents]
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(starts[-1]) + np.repeat(self.starts[documents] - starts[:-1], sizes)
-        return Corpus(starts, self.words[entries], self.counts[entries], self.size)
+    def take(self, documents: slice | np.ndarray) -> Corpus:
+        """Some documents: a slice of them, or by number in the order given."""
+        index = documents if isinstance(documents, slice) else torch.from_numpy(documents)
+        counts = Ragged(torch.from_numpy(self.counts), self.rows.offsets)
+        return Corpus(self.rows[index], counts[index].values.numpy(), self.size)
 
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:
         """Where each document begins, and every token by itself."""
@@ -66,4 +76,4 @@ class Corpus(NamedTuple):
         pairs, counts = np.unique(owner * self.size + words, return_counts=True)
         entries = np.bincount(pairs // self.size, minlength=self.documents)
         starts = np.concatenate([[0], np.cumsum(entries)])
-        return Corpus(starts, (pairs % self.size).astype(np.int32), counts.astype(np.float64), self.size)
+        return Corpus.of(starts, (pairs % self.size).astype(np.int32), counts.astype(np.float64), self.size)

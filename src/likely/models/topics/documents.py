@@ -36,7 +36,7 @@ def read_corpus(model: Any, X: Any, *, reset: bool) -> Corpus:
     _check_counts(table, counts)
     kept = counts > 0
     starts = np.concatenate([[0], np.cumsum(kept)])[table.indptr]
-    return Corpus(starts.astype(np.int64), table.indices[kept].astype(np.int32), counts[kept], table.shape[1])
+    return Corpus.of(starts.astype(np.int64), table.indices[kept].astype(np.int32), counts[kept], table.shape[1])
 
 
 def _check_width(model: Any, shape: tuple[int, ...], reset: bool) -> None:
@@ -92,7 +92,7 @@ def _from_tokens(model: Any, X: Sequence[Any], reset: bool) -> Corpus:
     starts = np.concatenate([[0], np.cumsum([len(words) for words, _ in counted])])
     words = np.concatenate([words for words, _ in counted]).astype(np.int32)
     counts = np.concatenate([counts for _, counts in counted]).astype(np.float64)
-    return Corpus(starts, words, counts, model.n_features_in_)
+    return Corpus.of(starts, words, counts, model.n_features_in_)
 
 
 def _tokens(document: Any, place: int) -> np.ndarray:

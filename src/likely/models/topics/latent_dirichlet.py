@@ -157,7 +157,7 @@ class LatentDirichlet(TransformerMixin, Learned):
         )
         size = inference.batch_size or corpus.documents
         for first in range(0, corpus.documents, size):
-            batch = corpus.rows(slice(first, first + size))
+            batch = corpus.take(slice(first, first + size))
             self.n_documents_ += batch.documents
             step(topics, batch, total_documents or self.n_documents_, *rate)
         found = topics.found([], False, 0)
