@@ -7,10 +7,11 @@ import pytest
 
 from likely.core.doors import check_indices, check_offsets, check_sizes
 from likely.core.errors import DataError
+from likely.data.rows import Ragged
 from likely.models.linear_gaussian.kalman.recursion import (
     System,
+    observe,
     run_filter,
-    series,
     simulate,
 )
 from likely.models.markov import (
@@ -79,13 +80,13 @@ def test_draws_of_states_refuse_what_does_not_fit():
 
 def test_the_kalman_filter_refuses_matrices_of_other_sizes():
     one, zero = np.eye(1), np.zeros(1)
-    data = series(np.ones((3, 1)), np.array([0, 3]))
+    data = observe(Ragged.from_numpy(np.ones((3, 1)), np.array([0, 3])))
     system = System(one, zero, one, one, zero, one, zero, one)
     run_filter(data, system)
     with pytest.raises(DataError, match=r"KalmanFilter needs transition \(k, k\)"):
         run_filter(data, system._replace(transition=np.ones((50, 1))))
     with pytest.raises(DataError, match="rise from 0 to 3"):
-        run_filter(data._replace(starts=np.array([0, 4])), system)
+        run_filter(data._replace(rows=Ragged.from_numpy(data.x, np.array([0, 4]))), system)
     with pytest.raises(DataError, match="simulate needs"):
         simulate(np.ones((50, 1)), zero, zero, np.zeros((2, 1)))
 

@@ -158,6 +158,15 @@ class Ragged(Rows):
         self._present: Tensor | None = None
 
     @staticmethod
+    def from_numpy(values: np.ndarray, offsets: np.ndarray) -> Ragged:
+        """From arrays, whose memory they share; nothing is checked.
+
+        >>> Ragged.from_numpy(np.array([1.0, 2.0, 3.0]), np.array([0, 2, 3])).lengths
+        tensor([2, 1])
+        """
+        return Ragged(torch.from_numpy(values), torch.from_numpy(offsets))
+
+    @staticmethod
     def of(sequences: Sequence[Any], name: str = "X", *, missing: bool = False) -> Ragged:
         """From a list of arrays (steps, features), or (steps,) of token numbers; NaN is refused unless `missing`."""
         pieces = [_piece(sequence, f"{name}[{i}]", missing) for i, sequence in enumerate(sequences)]

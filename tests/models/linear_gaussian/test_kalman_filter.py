@@ -10,9 +10,10 @@ from statsmodels.tsa.statespace.structural import UnobservedComponents
 import likely
 from likely import KalmanFilter
 from likely.core.errors import ConvergenceWarning, DataError, SpecError
+from likely.data.rows import Ragged
 from likely.inference import EM
 from likely.models.linear_gaussian.kalman.em import StateSpace, moments
-from likely.models.linear_gaussian.kalman.recursion import System, series
+from likely.models.linear_gaussian.kalman.recursion import System, observe
 
 MATRICES = {
     "transition": [[0.9, 0.2], [-0.2, 0.8]],
@@ -109,7 +110,7 @@ def test_one_step_of_em_is_the_regression_on_joint_gaussian_moments(missing):
     if missing:
         parts[0][3] = np.nan
     system = known(transition_offset=[0.1, 0.2], observation_covariance=np.eye(3) + 0.3)._system()
-    data = series(np.concatenate(parts), np.array([0, 7, 14, 21]))
+    data = observe(Ragged.from_numpy(np.concatenate(parts), np.array([0, 7, 14, 21])))
     model = StateSpace(data, system._asdict(), frozenset(System._fields), 2, diagonal=False)
     found = model.improved(system, moments(data, system)[0])
     expected = textbook_step(system, parts)

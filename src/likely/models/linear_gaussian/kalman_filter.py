@@ -38,10 +38,10 @@ from .kalman.forecast import (
 from .kalman.matrices import count_states, read_learn, read_matrix
 from .kalman.recursion import (
     SHAPES,
-    Series,
+    Observed,
     System,
+    observe,
     run_filter,
-    series,
 )
 from .kalman.smoother import Smoothed, run_smoother
 from .kalman.structures import local_level, local_trend, seasonal
@@ -154,7 +154,7 @@ class KalmanFilter(TransformerMixin, Averaged):
         _, data = self._series(X, lengths, reset=True)
         weight = as_weights(sample_weight, data.starts[1:])
         if weight is not None and not bool(weight.all()):  # a series without weight is not there
-            data = _chosen(data, np.flatnonzero(weight.numpy()))
+            data = observe(data.rows[weight.nonzero().ravel()])
         model = self._bound(data, None if weight is None else weight.numpy()[weight.numpy() > 0])
         if model.learn:
             options = {"name": "KalmanFilter", "random_state": self.random_state, "verbose": self.verbose}
@@ -172,7 +172,7 @@ class KalmanFilter(TransformerMixin, Averaged):
         self.log_likelihood_ = float(run_filter(data, self._system()).log_prob.sum())
         return self
 
-    def _bound(self, data: Series, weight: np.ndarray | None) -> StateSpace:
+    def _bound(self, data: Observed, weight: np.ndarray | None) -> StateSpace:
         arguments = {name: getattr(self, name) for name in System._fields}
         k, p = count_states(self.n_states, arguments), data.x.shape[1]
         scale = float(np.nanmean(data.x**2)) or 1.0 if not np.isnan(data.x).all() else 1.0
@@ -272,8 +272,8 @@ class KalmanFilter(TransformerMixin, Averaged):
         mean, covariance = system.initial_mean, system.initial_covariance
         if condition is not None:
             _, data = self._series(condition, None)
-            if len(data.starts) > 2:
-                raise DataError(f"condition has {len(data.starts) - 1} series; a sample continues one.")
+            if len(data.rows) > 1:
+                raise DataError(f"condition has {len(data.rows)} series; a sample continues one.")
             mean, covariance = step_ahead(system, *last_state(run_filter(data, system), -1))
         random = np.random.default_rng(self._seed(random_state))
         rows, states = draw_series(system, mean, covariance, shape, random)
@@ -303,15 +303,15 @@ class KalmanFilter(TransformerMixin, Averaged):
         self._check_fitted()
         return System(*(getattr(self, f"{name}_") for name in System._fields))
 
-    def _smooth(self, data: Series) -> Smoothed:
+    def _smooth(self, data: Observed) -> Smoothed:
         system = self._system()
         return run_smoother(data, system, run_filter(data, system))
 
-    def _series(self, X: Any, lengths: Any, *, reset: bool = False) -> tuple[Ragged, Series]:
+    def _series(self, X: Any, lengths: Any, *, reset: bool = False) -> tuple[Ragged, Observed]:
         if not reset:
             self._check_fitted()
         sequences = read_sequences(self, X, lengths, reset=reset)
-        return sequences, series(sequences.values.numpy(), sequences.offsets.numpy())
+        return sequences, observe(sequences)
 
     def _describe(self) -> dict[str, Any]:
         described = super()._describe()
@@ -327,13 +327,6 @@ class KalmanFilter(TransformerMixin, Averaged):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _chosen(data: Series, places: np.ndarray) -> Series:
-    """Some of the series."""
-    rows = np.concatenate([np.arange(data.starts[place], data.starts[place + 1]) for place in places])
-    lengths = np.diff(data.starts)[places]
-    return series(np.ascontiguousarray(data.x[rows]), np.concatenate([[0], np.cumsum(lengths)]))
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -175,7 +175,7 @@ def step(
     topics.steps += 1
     rate = (offset + topics.steps) ** -decay
     topics.expect()
-    documents = Documents(batch.rows(part), topics, weight[part])
+    documents = Documents(batch.take(part), topics, weight[part])
     bound = documents.infer(passes, INNER_TOL)
     target = topics.topic_prior + total / weight.sum() * documents.expected_counts()
     topics.components += rate * (target - topics.components)

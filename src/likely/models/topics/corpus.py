@@ -30,7 +30,7 @@ class Corpus(NamedTuple):
     @staticmethod
     def of(starts: np.ndarray, words: np.ndarray, counts: np.ndarray, size: int) -> Corpus:
         """Document d holds the words `words[starts[d]:starts[d + 1]]`."""
-        return Corpus(Ragged(torch.from_numpy(words), torch.from_numpy(starts)), counts, size)
+        return Corpus(Ragged.from_numpy(words, starts), counts, size)
 
     @property
     def starts(self) -> np.ndarray:
@@ -54,7 +54,7 @@ class Corpus(NamedTuple):
     def take(self, documents: slice | np.ndarray) -> Corpus:
         """Some documents: a slice of them, or by number in the order given."""
         index = documents if isinstance(documents, slice) else torch.from_numpy(documents)
-        counts = Ragged(torch.from_numpy(self.counts), self.rows.offsets)
+        counts = Ragged.from_numpy(self.counts, self.starts)
         return Corpus(self.rows[index], counts[index].values.numpy(), self.size)
 
     def tokens(self) -> tuple[np.ndarray, np.ndarray]:

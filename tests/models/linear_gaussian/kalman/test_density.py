@@ -8,7 +8,7 @@ import torch
 
 from likely.data.rows import Ragged
 from likely.models.linear_gaussian.kalman.density import series_log_prob
-from likely.models.linear_gaussian.kalman.recursion import System, run_filter, series
+from likely.models.linear_gaussian.kalman.recursion import System, observe, run_filter
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def stacked(systems):
 def test_it_is_the_filter_of_two_systems_with_missing_values(systems, holes):
     x, starts = holes
     values = series_log_prob(stacked(systems), Ragged(torch.from_numpy(x), torch.from_numpy(starts)))
-    expected = np.stack([run_filter(series(x, starts), system).log_prob for system in systems], 1)
+    expected = np.stack([run_filter(observe(Ragged.from_numpy(x, starts)), system).log_prob for system in systems], 1)
     np.testing.assert_allclose(values, expected, rtol=1e-10)
 
 

@@ -6,8 +6,9 @@ import itertools
 
 import numpy as np
 
+from likely.data.rows import Ragged
 from likely.models.linear_gaussian.kalman.draws import draw_series, expected_rows, filled_rows
-from likely.models.linear_gaussian.kalman.recursion import series
+from likely.models.linear_gaussian.kalman.recursion import observe
 
 
 class Scripted:
@@ -25,7 +26,7 @@ class Scripted:
 def test_expected_rows_are_those_of_the_joint_distribution(make_system, joint_of, holes):
     x, starts = holes
     system = make_system()
-    values = expected_rows(series(x, starts), system)
+    values = expected_rows(observe(Ragged.from_numpy(x, starts)), system)
     for begin, end in itertools.pairwise(starts):
         joint = joint_of(system, end - begin)
         mean = joint.given(x[begin:end])[0][joint.states :]
@@ -34,7 +35,7 @@ def test_expected_rows_are_those_of_the_joint_distribution(make_system, joint_of
 
 def test_draws_without_noise_are_the_means(make_system, joint_of, holes):
     """Matheron's rule moves the prior mean to the conditional one."""
-    system, data = make_system(), series(*holes)
+    system, data = make_system(), observe(Ragged.from_numpy(*holes))
     np.testing.assert_allclose(filled_rows(data, system, Scripted()), expected_rows(data, system), rtol=1e-9)
     rows, states = draw_series(system, system.initial_mean, system.initial_covariance, (1, 4), Scripted())
     joint = joint_of(system, 4)
@@ -45,7 +46,7 @@ def test_draws_without_noise_are_the_means(make_system, joint_of, holes):
 def test_drawn_rows_have_the_conditional_covariance(make_system, joint_of, holes):
     """A draw is affine in the normal numbers it uses: their coefficients M have MMᵀ as covariance."""
     x = holes[0][:5]
-    system, data, missing = make_system(), series(x, np.array([0, 5])), np.isnan(x)
+    system, data, missing = make_system(), observe(Ragged.from_numpy(x, np.array([0, 5]))), np.isnan(x)
     centre, numbers = expected_rows(data, system), 2 + 4 * 2 + 5 * 2  # first state, moves, observations
     draws = [filled_rows(data, system, Scripted(*unit)) for unit in np.eye(numbers)]
     coefficients = np.stack([(draw - centre)[missing] for draw in draws], 1)

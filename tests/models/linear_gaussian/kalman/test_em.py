@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
+from likely.data.rows import Ragged
 from likely.models.linear_gaussian.kalman.em import StateSpace, moments
-from likely.models.linear_gaussian.kalman.recursion import System, run_filter, series
+from likely.models.linear_gaussian.kalman.recursion import System, observe, run_filter
 
 WEIGHT = np.array([2.0, 0.5])
 
@@ -43,7 +44,7 @@ def expected_moments(system, joint_of, x, starts):
 
 
 def test_moments_are_those_of_the_joint_distribution(make_system, joint_of, holes):
-    system, data = make_system(), series(*holes)
+    system, data = make_system(), observe(Ragged.from_numpy(*holes))
     sums, value = moments(data, system, WEIGHT)
     assert value == pytest.approx(WEIGHT @ run_filter(data, system).log_prob, rel=1e-12)
     for name, expected in expected_moments(system, joint_of, *holes).items():
@@ -56,7 +57,7 @@ def test_the_m_step_is_least_squares_of_states(make_system, joint_of, holes):
     x, starts = holes
     system = make_system()
     learn = frozenset({"transition", "transition_offset", "transition_covariance", "initial_mean"})
-    model = StateSpace(series(x, starts), system._asdict(), learn, 2, diagonal=False, weight=WEIGHT)
+    model = StateSpace(observe(Ragged.from_numpy(x, starts)), system._asdict(), learn, 2, diagonal=False, weight=WEIGHT)
     params = {name: torch.from_numpy(getattr(system, name))[None] for name in System._fields}
     new = {name: value[0].numpy() for name, value in model.maximise(params, model.expect(params)[0]).items()}
     sums = expected_moments(system, joint_of, x, starts)
@@ -76,7 +77,7 @@ def test_no_step_lowers_the_likelihood(make_system, holes, diagonal):
     given = dict.fromkeys(System._fields)
     learn = frozenset(System._fields)
     x = np.concatenate([holes[0], np.random.default_rng(2).normal(size=(20, 2))])
-    model = StateSpace(series(x, np.array([0, 5, 9, 29])), given, learn, 2, diagonal)
+    model = StateSpace(observe(Ragged.from_numpy(x, np.array([0, 5, 9, 29]))), given, learn, 2, diagonal)
     params, values = model.start([0, 1]), []
     for _ in range(8):
         statistics, value = model.expect(params)
@@ -88,7 +89,9 @@ def test_no_step_lowers_the_likelihood(make_system, holes, diagonal):
 
 
 def test_the_density_of_free_parameters_is_the_value_of_em(make_system, holes):
-    model = StateSpace(series(*holes), make_system()._asdict(), frozenset(System._fields), 2, False, WEIGHT)
+    model = StateSpace(
+        observe(Ragged.from_numpy(*holes)), make_system()._asdict(), frozenset(System._fields), 2, False, WEIGHT
+    )
     params = model.start([0])
     x, weight = model.rows()
     torch.testing.assert_close(weight @ model.row_log_prob(params, x), model.expect(params)[1], rtol=1e-9, atol=1e-9)

@@ -7,8 +7,9 @@ import torch
 from scipy.stats import norm
 from torch.distributions import MultivariateNormal
 
+from likely.data.rows import Ragged
 from likely.models.linear_gaussian.kalman.forecast import Forecast, ahead, last_state, seen, seen_covariance, step_ahead
-from likely.models.linear_gaussian.kalman.recursion import run_filter, series
+from likely.models.linear_gaussian.kalman.recursion import observe, run_filter
 
 STEPS = 3
 
@@ -16,7 +17,7 @@ STEPS = 3
 def test_steps_ahead_are_those_of_the_joint_distribution(make_system, joint_of, holes):
     x, starts = holes
     system = make_system()
-    filtered = run_filter(series(x, starts), system)
+    filtered = run_filter(observe(Ragged.from_numpy(x, starts)), system)
     future = ahead(system, filtered, 4, STEPS)  # after the first sequence
     joint = joint_of(system, 5 + STEPS)
     mean, covariance = joint.given(np.vstack([x[:5], np.full((STEPS, 2), np.nan)]))
@@ -41,7 +42,7 @@ def test_one_step_of_the_state_and_what_is_seen_of_it(make_system):
 def test_the_last_state_is_that_of_the_joint_distribution(make_system, joint_of, holes):
     x, starts = holes
     system = make_system()
-    mean, covariance = last_state(run_filter(series(x, starts), system), 4)
+    mean, covariance = last_state(run_filter(observe(Ragged.from_numpy(x, starts)), system), 4)
     joint = joint_of(system, 5)
     expected, spread = joint.given(x[:5])
     last = slice(joint.states - 2, joint.states)

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_discrete_are
 
+from likely.data.rows import Ragged
 from likely.models.linear_gaussian.kalman.gains import gains
-from likely.models.linear_gaussian.kalman.recursion import series
+from likely.models.linear_gaussian.kalman.recursion import observe
 
 
 def asked(system, data, **options):
@@ -18,7 +19,7 @@ def asked(system, data, **options):
 @pytest.mark.parametrize("steady", [1e-14, -1.0], ids=["shared", "each"])
 def test_each_step_is_that_of_the_textbook(make_system, holes, steady):
     x, starts = holes
-    system, data = make_system(), series(*holes)
+    system, data = make_system(), observe(Ragged.from_numpy(*holes))
     a, c, r = system.transition, system.observation, system.observation_covariance
     table = asked(system, data, steady=steady)
     assert table.failed == -1
@@ -42,7 +43,7 @@ def test_each_step_is_that_of_the_textbook(make_system, holes, steady):
 
 def test_the_covariance_comes_to_rest_at_riccatis_solution(make_system):
     system = make_system(3)
-    table = asked(system, series(np.zeros((400, 2)), np.array([0, 400])))
+    table = asked(system, observe(Ragged.from_numpy(np.zeros((400, 2)), np.array([0, 400]))))
     a, c = system.transition, system.observation
     rest = solve_discrete_are(a.T, c.T, system.transition_covariance, system.observation_covariance)
     np.testing.assert_allclose(table.predicted[table.step[-1]], rest, rtol=1e-9)
@@ -50,10 +51,13 @@ def test_the_covariance_comes_to_rest_at_riccatis_solution(make_system):
 
 
 def test_sequences_share_their_first_steps(make_system):
-    table = asked(make_system(), series(np.zeros((12, 2)), np.array([0, 4, 8, 12])), steady=-1.0)
+    table = asked(make_system(), observe(Ragged.from_numpy(np.zeros((12, 2)), np.array([0, 4, 8, 12]))), steady=-1.0)
     assert table.step.tolist() == [0, 1, 2, 3] * 3
 
 
 def test_a_singular_observation_is_reported(make_system):
     system = make_system()._replace(observation=np.zeros((2, 2)), observation_covariance=np.zeros((2, 2)))
-    assert asked(system, series(np.array([[np.nan, np.nan], [1.0, 2.0]]), np.array([0, 2]))).failed == 1
+    assert (
+        asked(system, observe(Ragged.from_numpy(np.array([[np.nan, np.nan], [1.0, 2.0]]), np.array([0, 2])))).failed
+        == 1
+    )

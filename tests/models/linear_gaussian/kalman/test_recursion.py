@@ -9,7 +9,8 @@ from scipy.stats import multivariate_normal
 from statsmodels.tsa.statespace.kalman_smoother import KalmanSmoother
 
 from likely.core.errors import DataError
-from likely.models.linear_gaussian.kalman.recursion import System, run_filter, series, simulate
+from likely.data.rows import Ragged
+from likely.models.linear_gaussian.kalman.recursion import System, observe, run_filter, simulate
 from likely.models.linear_gaussian.kalman.smoother import run_smoother, scale_trils
 
 ALWAYS = -1.0
@@ -97,7 +98,7 @@ def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(seed, k,
     x = np.random.default_rng(seed).normal(size=(steps, p)) * 2
     x = some_missing(x, seed) if missing else x
     mean, covariance, states = joint(system, steps)
-    data = series(x, np.array([0, steps]))
+    data = observe(Ragged.from_numpy(x, np.array([0, steps])))
     found = run_filter(data, system)
     smooth = run_smoother(data, system, found)
     for t in range(steps):
@@ -139,7 +140,7 @@ def test_answers_are_those_of_statsmodels(k, p, missing):
     x = np.random.default_rng(0).normal(size=(400, p))
     x = some_missing(x, 1) if missing else x
     peer = statsmodels_smoother(system, x)
-    data = series(x, np.array([0, len(x)]))
+    data = observe(Ragged.from_numpy(x, np.array([0, len(x)])))
     found = run_filter(data, system)
     smooth = run_smoother(data, system, found)
     rows = found.gains.step
@@ -162,7 +163,7 @@ def level(q, r, initial=1.0):
 def test_a_local_level_comes_to_rest_at_its_closed_form(ratio):
     """P = q/2 + √(q²/4 + qr), K = P/(P + r): the golden ratio − 1 for q = r; smoothed, r·q/√(q² + 4qr)."""
     system = level(ratio * 2.0, 2.0)
-    data = series(np.zeros((3000, 1)), np.array([0, 3000]))
+    data = observe(Ragged.from_numpy(np.zeros((3000, 1)), np.array([0, 3000])))
     found = run_filter(data, system)
     smooth = run_smoother(data, system, found)
     q, r = ratio * 2.0, 2.0
@@ -178,7 +179,7 @@ def test_a_local_level_comes_to_rest_at_its_closed_form(ratio):
 
 def test_the_steady_covariance_solves_the_riccati_equation():
     system = random_system(7, 4, 2)
-    found = run_filter(series(np.zeros((1000, 2)), np.array([0, 1000])), system)
+    found = run_filter(observe(Ragged.from_numpy(np.zeros((1000, 2)), np.array([0, 1000]))), system)
     solved = solve_discrete_are(
         system.transition.T, system.observation.T, system.transition_covariance, system.observation_covariance
     )
@@ -210,7 +211,7 @@ def test_steps_at_rest_change_nothing(system, gaps):
     rng = np.random.default_rng(0)
     x = np.cumsum(rng.normal(size=(15_000, 1)), 0)
     x[rng.random(len(x)) < gaps] = np.nan
-    data = series(x, np.array([0, 9000, 15_000]))
+    data = observe(Ragged.from_numpy(x, np.array([0, 9000, 15_000])))
     for_short, for_long = run_filter(data, system), run_filter(data, system, ALWAYS)
     short = run_smoother(data, system, for_short)
     whole = run_smoother(data, system, for_long, ALWAYS)
@@ -229,13 +230,13 @@ def test_many_sequences_share_their_steps_and_are_filtered_apart():
     lengths = np.random.default_rng(0).integers(1, 90, size=300)
     starts = np.concatenate([[0], np.cumsum(lengths)])
     x = np.random.default_rng(1).normal(size=(starts[-1], 2))
-    data = series(x, starts)
+    data = observe(Ragged.from_numpy(x, starts))
     found = run_filter(data, system)
     smooth = run_smoother(data, system, found)
     assert len(found.gains.gain) <= 90
     for i in (0, 17, 299):
         own = slice(starts[i], starts[i + 1])
-        alone = series(x[own], np.array([0, lengths[i]]))
+        alone = observe(Ragged.from_numpy(x[own], np.array([0, lengths[i]])))
         filtered = run_filter(alone, system)
         smoothed = run_smoother(alone, system, filtered)
         np.testing.assert_allclose(found.log_prob[i], filtered.log_prob[0], rtol=1e-12)
@@ -252,7 +253,7 @@ def test_states_that_others_determine_need_no_inverse():
     double = System(np.eye(2), zero, 0.5 * ones, half, np.zeros(1), np.eye(1), zero, ones)
     x = np.random.default_rng(0).normal(size=(50, 1))
     x[20:23] = np.nan
-    data = series(x, np.array([0, 50]))
+    data = observe(Ragged.from_numpy(x, np.array([0, 50])))
     one, two = run_filter(data, single), run_filter(data, double)
     np.testing.assert_allclose(two.log_prob, one.log_prob, rtol=1e-12)
     alone, copies = run_smoother(data, single, one), run_smoother(data, double, two)
@@ -264,18 +265,18 @@ def test_states_that_others_determine_need_no_inverse():
 def test_a_million_steps_stay_finite_and_share_their_gains():
     system = random_system(1, 2, 1, radius=0.999)
     x = np.random.default_rng(0).normal(size=(1_000_000, 1))
-    data = series(x, np.array([0, len(x)]))
+    data = observe(Ragged.from_numpy(x, np.array([0, len(x)])))
     found = run_filter(data, system)
     assert np.isfinite(found.log_prob).all()
     assert len(found.gains.gain) < 20_000
     # a filter does not look ahead
-    quarter = run_filter(series(x[:250_000], np.array([0, 250_000])), system)
+    quarter = run_filter(observe(Ragged.from_numpy(x[:250_000], np.array([0, 250_000]))), system)
     np.testing.assert_allclose(found.means[:250_000], quarter.means, rtol=0, atol=0)
 
 
 def test_covariances_stay_covariances_under_very_different_variances():
     system = trend(1e-9, 1e-12, noise=1e-8)
-    data = series(np.random.default_rng(0).normal(size=(2000, 1)), np.array([0, 2000]))
+    data = observe(Ragged.from_numpy(np.random.default_rng(0).normal(size=(2000, 1)), np.array([0, 2000])))
     found = run_filter(data, system)
     smooth = run_smoother(data, system, found)
     for table in (found.gains.predicted, found.gains.filtered, smooth.covariance):
@@ -287,7 +288,7 @@ def test_covariances_stay_covariances_under_very_different_variances():
 def test_patterns_of_missing_values_are_found(size):
     x = np.random.default_rng(0).normal(size=(60, size))
     x[np.random.default_rng(1).random(x.shape) < 0.1] = np.nan
-    data = series(x, np.array([0, 60]))
+    data = observe(Ragged.from_numpy(x, np.array([0, 60])))
     np.testing.assert_array_equal(data.seen[data.pattern], ~np.isnan(x))
     assert len(np.unique(data.seen, axis=0)) == len(data.seen)
 
@@ -295,11 +296,11 @@ def test_patterns_of_missing_values_are_found(size):
 def test_an_observation_without_a_density_is_refused_with_its_row():
     system = level(0.0, 0.0, 0.0)
     with pytest.raises(DataError, match=r"observation at row 0 has no density .* observation_covariance a positive"):
-        run_filter(series(np.zeros((3, 1)), np.array([0, 3])), system)
+        run_filter(observe(Ragged.from_numpy(np.zeros((3, 1)), np.array([0, 3]))), system)
     exploding = level(1.0, 1.0)._replace(transition=np.array([[1e200]]))
     x = np.array([[0.0], [np.nan], [np.nan], [0.0]])
     with pytest.raises(DataError, match=r"row 3 has no density .* singular or not finite"):
-        run_filter(series(x, np.array([0, 4])), exploding)
+        run_filter(observe(Ragged.from_numpy(x, np.array([0, 4]))), exploding)
 
 
 def test_simulated_states_follow_the_transition():

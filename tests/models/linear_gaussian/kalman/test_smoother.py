@@ -7,14 +7,15 @@ import itertools
 import numpy as np
 import pytest
 
-from likely.models.linear_gaussian.kalman.recursion import run_filter, series
+from likely.data.rows import Ragged
+from likely.models.linear_gaussian.kalman.recursion import observe, run_filter
 from likely.models.linear_gaussian.kalman.smoother import run_smoother, scale_trils
 
 
 @pytest.mark.parametrize("steady", [1e-14, -1.0], ids=["shared", "each"])
 def test_moments_are_those_of_the_joint_distribution(make_system, joint_of, holes, steady):
     x, starts = holes
-    system, data = make_system(), series(*holes)
+    system, data = make_system(), observe(Ragged.from_numpy(*holes))
     smooth = run_smoother(data, system, run_filter(data, system), steady)
     for begin, end in itertools.pairwise(starts):
         mean, covariance = joint_of(system, end - begin).given(x[begin:end])
@@ -39,7 +40,7 @@ def test_a_state_that_others_determine_is_smoothed_too(make_system, joint_of):
         transition_covariance=np.diag([1.0, 0.0]),
     )
     x = np.random.default_rng(1).normal(size=(6, 2))
-    data = series(x, np.array([0, 6]))
+    data = observe(Ragged.from_numpy(x, np.array([0, 6])))
     smooth = run_smoother(data, system, run_filter(data, system))
     np.testing.assert_allclose(smooth.means[1:, 1], smooth.means[:-1, 0], rtol=1e-9, atol=1e-10)
     mean, covariance = joint_of(system, 6).given(x)

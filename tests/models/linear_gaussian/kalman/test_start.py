@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely.models.linear_gaussian.kalman.recursion import System, run_filter, series, simulate
+from likely.data.rows import Ragged
+from likely.models.linear_gaussian.kalman.recursion import System, observe, run_filter, simulate
 from likely.models.linear_gaussian.kalman.start import first_systems
 
 NOTHING = dict.fromkeys(System._fields)
@@ -17,7 +18,7 @@ def turning():
     random = np.random.default_rng(0)
     turn = 0.99 * np.array([[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]])
     states = simulate(turn, np.zeros(2), np.array([2.0, 0.0]), 0.3 * random.normal(size=(299, 2)))
-    return series(states + 0.01 * random.normal(size=(300, 2)), np.array([0, 300])), turn
+    return observe(Ragged.from_numpy(states + 0.01 * random.normal(size=(300, 2)), np.array([0, 300]))), turn
 
 
 def test_what_is_given_is_kept(turning, make_system):

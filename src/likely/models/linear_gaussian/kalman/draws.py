@@ -9,9 +9,10 @@ A draw of the missing values is a new series, moved by what the known values say
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from .forecast import seen
-from .recursion import Series, System, run_filter, series, simulate
+from .recursion import Observed, System, observe, run_filter, simulate
 from .smoother import run_smoother, scale_trils
 
 __all__ = ["draw_series", "expected_rows", "filled_rows"]
@@ -34,7 +35,7 @@ def draw_series(
     return rows + random.normal(size=rows.shape) @ seeing, states
 
 
-def expected_rows(data: Series, system: System) -> np.ndarray:
+def expected_rows(data: Observed, system: System) -> np.ndarray:
     """x (T, p) with each missing value at its mean given all that is known of its series."""
     means = run_smoother(data, system, run_filter(data, system)).means
     expected, noise = seen(system, means), system.observation_covariance
@@ -48,12 +49,12 @@ def expected_rows(data: Series, system: System) -> np.ndarray:
     return filled
 
 
-def filled_rows(data: Series, system: System, random: np.random.Generator) -> np.ndarray:
+def filled_rows(data: Observed, system: System, random: np.random.Generator) -> np.ndarray:
     """x (T, p) with each missing value drawn given all that is known of its series."""
     steps = np.diff(data.starts)
     mean, covariance = system.initial_mean, system.initial_covariance
     new = np.concatenate([draw_series(system, mean, covariance, (1, int(own)), random)[0][0] for own in steps])
     missing = np.isnan(data.x)
-    partial = series(np.where(missing, np.nan, new), data.starts)
+    partial = observe(data.rows.with_features(torch.from_numpy(np.where(missing, np.nan, new))))
     moved = new + expected_rows(data, system) - expected_rows(partial, system)
     return np.where(missing, moved, data.x)

@@ -23,7 +23,7 @@ from ....data.rows import Ragged
 from ....inference.latent.latent import Latent, Params
 from .density import series_log_prob
 from .free import FreeMatrices
-from .recursion import Series, System, run_filter, series
+from .recursion import Observed, System, observe, run_filter
 from .smoother import Smoothed, run_smoother
 from .start import first_systems
 
@@ -37,7 +37,7 @@ class StateSpace(Latent):
 
     def __init__(
         self,
-        data: Series,
+        data: Observed,
         given: dict[str, np.ndarray | None],
         learn: frozenset[str],
         k: int,
@@ -45,13 +45,12 @@ class StateSpace(Latent):
         weight: np.ndarray | None = None,
     ) -> None:
         self.data, self.given, self.learn, self.k, self.diagonal = data, given, learn, k, diagonal
-        weight = np.ones(len(data.starts) - 1) if weight is None else weight  # of each sequence
+        weight = np.ones(len(data.rows)) if weight is None else weight  # of each sequence
         self.count = float(weight @ np.diff(data.starts))
-        part = distributed.shard(len(data.starts) - 1)
+        part = distributed.shard(len(data.rows))
         self.weight = weight[part]
         self.all_weights = None if (weight == 1).all() else torch.from_numpy(weight)
-        first, last = data.starts[part.start], data.starts[part.stop]
-        self.own = series(data.x[first:last], data.starts[part.start : part.stop + 1] - first)
+        self.own = observe(data.rows[part])
         self.floor = np.sqrt(np.maximum(1e-9 * _spread(data.x), 1e-200))
 
     def start(self, seeds: list[int]) -> Params:
@@ -62,7 +61,7 @@ class StateSpace(Latent):
 
     @property
     def width(self) -> int:
-        return int(len(self.data.x) * (self.k + self.data.x.shape[1]) ** 2 // max(1, len(self.data.starts) - 1))
+        return int(len(self.data.x) * (self.k + self.data.x.shape[1]) ** 2 // max(1, len(self.data.rows)))
 
     @cached_property
     def _free(self) -> FreeMatrices:
@@ -76,7 +75,7 @@ class StateSpace(Latent):
         return self._free.from_free(free)
 
     def rows(self) -> tuple[Ragged, Tensor | None]:
-        return Ragged(torch.from_numpy(self.data.x), torch.from_numpy(self.data.starts)), self.all_weights
+        return self.data.rows, self.all_weights
 
     def row_log_prob(self, params: Params, x: Ragged) -> Tensor:
         return series_log_prob(params, x)
@@ -135,10 +134,10 @@ class StateSpace(Latent):
         return mean
 
 
-def moments(data: Series, system: System, weight: np.ndarray | None = None) -> tuple[Moments, float]:
+def moments(data: Observed, system: System, weight: np.ndarray | None = None) -> tuple[Moments, float]:
     """Sums over the sequences, with their weights (n,), of the moments of w, v and z given x, and of log p(x)."""
     p, k = system.observation.shape
-    times = np.ones(len(data.starts) - 1) if weight is None else weight
+    times = np.ones(len(data.rows)) if weight is None else weight
     sums = {
         **{f"transition_{name}": np.zeros(shape) for name, shape in _shapes(k, k).items()},
         **{f"observation_{name}": np.zeros(shape) for name, shape in _shapes(p, k).items()},
@@ -164,7 +163,7 @@ def moments(data: Series, system: System, weight: np.ndarray | None = None) -> t
 
 def _add_transitions(
     sums: Moments,
-    data: Series,
+    data: Observed,
     system: System,
     smooth: Smoothed,
     states: np.ndarray,
@@ -196,7 +195,7 @@ def _add_transitions(
 
 def _add_observations(
     sums: Moments,
-    data: Series,
+    data: Observed,
     system: System,
     pattern: np.ndarray,
     smooth: Smoothed,

@@ -17,10 +17,11 @@ from numba import njit
 
 from ....core.doors import check_indices, check_offsets, check_sizes
 from ....core.errors import DataError
+from ....data.rows import Ragged
 from .gains import STEADY, Gains, gains
 from .small_matrices import COMPILED
 
-__all__ = ["SHAPES", "Filtered", "Series", "System", "check_system", "run_filter", "series", "simulate"]
+__all__ = ["SHAPES", "Filtered", "Observed", "System", "check_system", "observe", "run_filter", "simulate"]
 
 
 class System(NamedTuple):
@@ -57,17 +58,25 @@ SHAPES: Mapping[str, str] = {
 """The axes of each: k states, p observed columns."""
 
 
-class Series(NamedTuple):
-    """Sequences one after the other, and which of their values are missing."""
+class Observed(NamedTuple):
+    """Series as rows of any length, NaN where a value is missing, and the patterns in which values are missing."""
 
-    x: np.ndarray
-    """(T, p), NaN where missing."""
-    starts: np.ndarray
-    """(n + 1,) where each sequence begins, and the end of the last."""
+    rows: Ragged
+    """n series of steps (T, p) in all, float64 and contiguous."""
     pattern: np.ndarray
     """(T,) the row of `seen` that says which columns of this step are known."""
     seen: np.ndarray
     """(patterns, p) True where known."""
+
+    @property
+    def x(self) -> np.ndarray:
+        """(T, p), as the compiled loops take it."""
+        return self.rows.values.numpy()
+
+    @property
+    def starts(self) -> np.ndarray:
+        """(n + 1,) where each series begins, and the end of the last."""
+        return self.rows.offsets.numpy()
 
 
 class Filtered(NamedTuple):
@@ -82,29 +91,29 @@ class Filtered(NamedTuple):
     """(n,) log p(x) of each sequence."""
 
 
-def series(x: np.ndarray, starts: np.ndarray) -> Series:
-    """Sequences with their patterns of missing values.
+def observe(rows: Ragged) -> Observed:
+    """Series with their patterns of missing values.
 
-    >>> series(np.array([[1.0, 2.0], [3.0, np.nan], [0.0, 4.0]]), np.array([0, 3])).pattern
+    >>> observe(Ragged.of([[[1.0, 2.0], [3.0, np.nan], [0.0, 4.0]]], missing=True)).pattern
     array([1, 0, 1])
     """
-    known = ~np.isnan(x)
+    known = ~np.isnan(rows.values.numpy())
     if known.all():
-        return Series(x, starts, np.zeros(len(x), dtype=np.int64), np.ones((1, x.shape[1]), dtype=np.bool_))
+        return Observed(rows, np.zeros(len(known), dtype=np.int64), np.ones((1, known.shape[1]), dtype=np.bool_))
     bits = np.packbits(known, axis=1)  # a row of bits is one thing to sort, which numpy does ten times faster
     wide = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), dtype=np.uint8)
     wide[:, : bits.shape[1]] = bits
-    rows = wide.view(np.uint64 if wide.shape[1] == 8 else f"V{wide.shape[1]}").reshape(-1)
-    _, first, pattern = np.unique(rows, return_index=True, return_inverse=True)
-    return Series(x, starts, pattern.astype(np.int64, copy=False), np.ascontiguousarray(known[first]))
+    kinds = wide.view(np.uint64 if wide.shape[1] == 8 else f"V{wide.shape[1]}").reshape(-1)
+    _, first, pattern = np.unique(kinds, return_index=True, return_inverse=True)
+    return Observed(rows, pattern.astype(np.int64, copy=False), np.ascontiguousarray(known[first]))
 
 
-def run_filter(data: Series, system: System, steady: float = STEADY) -> Filtered:
+def run_filter(data: Observed, system: System, steady: float = STEADY) -> Filtered:
     """Filter all sequences.
 
     >>> one, zero = np.eye(1), np.zeros(1)
     >>> walk = System(one, zero, one, one, zero, one, zero, one)
-    >>> found = run_filter(series(np.array([[1.0], [2.0], [np.nan]]), np.array([0, 3])), walk)
+    >>> found = run_filter(observe(Ragged.of([[[1.0], [2.0], [np.nan]]], missing=True)), walk)
     >>> found.means.ravel().round(12).tolist()
     [0.5, 1.4, 1.4]
     """
@@ -142,7 +151,7 @@ def run_filter(data: Series, system: System, steady: float = STEADY) -> Filtered
     return Filtered(found, *means)
 
 
-def check_system(system: System, data: Series) -> None:
+def check_system(system: System, data: Observed) -> None:
     """What the compiled recursions of this folder index: matrices, series and patterns whose shapes agree."""
     shapes = {name: (getattr(system, name), " ".join(axes)) for name, axes in SHAPES.items()}
     known = {"pattern": (data.pattern, "T"), "seen": (data.seen, "patterns p")}

@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from .gains import STEADY
-from .recursion import Filtered, Series, System, check_system
+from .recursion import Filtered, Observed, System, check_system
 from .small_matrices import (
     COMPILED,
     add,
@@ -55,12 +55,13 @@ class Smoothed(NamedTuple):
     """(rows,) the row of z_{t+1}; −1 for the last of a sequence."""
 
 
-def run_smoother(data: Series, system: System, found: Filtered, steady: float = STEADY) -> Smoothed:
+def run_smoother(data: Observed, system: System, found: Filtered, steady: float = STEADY) -> Smoothed:
     """Smooth all sequences, from what the filter found.
 
-    >>> from likely.models.linear_gaussian.kalman.recursion import run_filter, series
-    >>> one, zero = np.eye(1), np.zeros(1)
-    >>> walk, data = System(one, zero, one, one, zero, one, zero, one), series(np.zeros((99, 1)), np.array([0, 99]))
+    >>> from likely.data.rows import Ragged
+    >>> from likely.models.linear_gaussian.kalman.recursion import observe, run_filter
+    >>> one, zero, data = np.eye(1), np.zeros(1), observe(Ragged.of([np.zeros((99, 1))]))
+    >>> walk = System(one, zero, one, one, zero, one, zero, one)
     >>> smooth = run_smoother(data, walk, run_filter(data, walk))
     >>> round(float(smooth.covariance[smooth.row[50], 0, 0] ** -2), 12)      # r/√(1 + 4r/q), far from the ends
     5.0

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
-from .recursion import Series, System, run_filter, series
+from ....data.rows import Ragged
+from .recursion import Observed, System, observe, run_filter
 
 __all__ = ["first_systems"]
 
@@ -23,12 +24,12 @@ MOST = 10_000
 
 
 def first_systems(
-    data: Series, given: dict[str, np.ndarray | None], learn: frozenset[str], k: int, seeds: list[int]
+    data: Observed, given: dict[str, np.ndarray | None], learn: frozenset[str], k: int, seeds: list[int]
 ) -> list[System]:
     """One system for each seed: the first is the guess itself, the others are disturbed versions of it.
 
-    >>> from likely.models.linear_gaussian.kalman.recursion import series
-    >>> data = series(np.array([[1.0], [2.0], [4.0]]), np.array([0, 3]))
+    >>> from likely.models.linear_gaussian.kalman.recursion import observe
+    >>> data = observe(Ragged.of([[[1.0], [2.0], [4.0]]]))
     >>> first_systems(data, dict.fromkeys(System._fields), frozenset(), 2, [0])[0].transition
     array([[1., 0.],
            [0., 1.]])
@@ -43,7 +44,7 @@ def first_systems(
     return [system, *(_disturbed(system, learn, seed) for seed in seeds[1:])]
 
 
-def _defaults(data: Series, given: dict[str, np.ndarray | None], k: int) -> System:
+def _defaults(data: Observed, given: dict[str, np.ndarray | None], k: int) -> System:
     p = data.x.shape[1]
     plain = System(
         transition=np.eye(k),
@@ -59,7 +60,7 @@ def _defaults(data: Series, given: dict[str, np.ndarray | None], k: int) -> Syst
 
 
 def _from_windows(
-    data: Series, given: dict[str, np.ndarray | None], k: int, random: np.random.Generator
+    data: Observed, given: dict[str, np.ndarray | None], k: int, random: np.random.Generator
 ) -> dict[str, np.ndarray]:
     """All matrices, from states that are guessed."""
     p = data.x.shape[1]
@@ -98,7 +99,7 @@ def _from_windows(
     }
 
 
-def _windowed(data: Series, x: np.ndarray, k: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _windowed(data: Observed, x: np.ndarray, k: int, random: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Leading components of windows, with variance 1, and the times at which the windows begin."""
     p = x.shape[1]
     lengths = np.diff(data.starts)
@@ -118,7 +119,7 @@ def _regression(inputs: np.ndarray, outputs: np.ndarray, size: float) -> np.ndar
     return np.linalg.solve(square, inputs.T @ outputs).T
 
 
-def _best_size(data: Series, system: System, learn: frozenset[str]) -> System:
+def _best_size(data: Observed, system: System, learn: frozenset[str]) -> System:
     """The most likely sizes of the variances that are learned, or as given if those are better."""
     names = ("transition_covariance", "observation_covariance")
     noisy = [(n, j) for n in names if n in learn for j in np.flatnonzero(np.diag(getattr(system, n)))]
@@ -127,7 +128,7 @@ def _best_size(data: Series, system: System, learn: frozenset[str]) -> System:
     variance = float(np.nanvar(data.x)) or 1.0
     before = np.log([getattr(system, name)[j, j] / variance for name, j in noisy])
     end = min(len(data.x), MOST)
-    part = series(data.x[:end], np.append(data.starts[data.starts < end], end))
+    part = observe(Ragged.from_numpy(data.x[:end], np.append(data.starts[data.starts < end], end)))
 
     def sized(sizes: np.ndarray) -> System:
         scales = {name: np.ones(len(getattr(system, name))) for name in names}
