@@ -11,7 +11,7 @@ from likely.models.topics.chain import Chain, walk
 from likely.models.topics.corpus import Corpus
 from likely.models.topics.problem import TopicProblem
 
-CORPUS = Corpus(np.array([0, 2, 3, 6]), np.array([0, 1, 2, 0, 1, 3], np.int32), np.array([3.0, 1, 2, 1, 2, 4]), 4)
+CORPUS = Corpus.of(np.array([0, 2, 3, 6]), np.array([0, 1, 2, 0, 1, 3], np.int32), np.array([3.0, 1, 2, 1, 2, 4]), 4)
 PRIOR = np.array([0.2, 0.7])
 
 

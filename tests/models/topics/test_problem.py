@@ -9,7 +9,7 @@ from likely.models.topics.chain import walk
 from likely.models.topics.corpus import Corpus
 from likely.models.topics.problem import TopicProblem
 
-CORPUS = Corpus(np.array([0, 2, 4]), np.array([0, 1, 1, 2], np.int32), np.array([3.0, 1.0, 2.0, 2.0]), 3)
+CORPUS = Corpus.of(np.array([0, 2, 4]), np.array([0, 1, 1, 2], np.int32), np.array([3.0, 1.0, 2.0, 2.0]), 3)
 PROBLEM = TopicProblem(CORPUS, 2, np.full(2, 0.5), 0.1, False, 0, False)
 
 
