@@ -17,7 +17,9 @@ PRIOR = np.array([0.3, 0.6])
 
 def corpus_of(table):
     rows = sparse.csr_array(table)
-    return Corpus.of(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(float), table.shape[1])
+    return Corpus.of(
+        rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data.astype(float), table.shape[1]
+    )
 
 
 def problem(table=TABLE, *, learn=False, weight=None):
