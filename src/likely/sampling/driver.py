@@ -58,8 +58,8 @@ class Driver:
     >>> driver = Driver(HMC(), normal, as_generator(0), Length(draws=10, warmup=5))
     >>> driver.begin(torch.zeros(3, 2, dtype=torch.float64))
     >>> driver.run()
-    >>> driver.draws.shape, driver.divergences
-    (torch.Size([3, 10, 2]), 0)
+    >>> driver.draws.shape, driver.log_prob.shape
+    (torch.Size([3, 10, 2]), torch.Size([3, 10]))
     """
 
     draws: Tensor

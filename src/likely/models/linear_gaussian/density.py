@@ -44,6 +44,7 @@ class LinearGaussian:
     tensor([[2., 2.],
             [2., 5.]], dtype=torch.float64)
     >>> x = torch.tensor([[1.0, 0.0], [1.0, torch.nan]]).double()
+    >>> from torch.distributions import MultivariateNormal
     >>> direct = MultivariateNormal(plane.mean, plane.covariance()).log_prob(x[:1])
     >>> torch.allclose(plane.log_prob(x)[:1], direct)
     True

@@ -16,9 +16,11 @@ from ...core import distributed
 from ...core.declared import COVARIANCE, FINITE, FIT, HISTORY, Array, Arrays, Range, Values
 from ...core.draws import count_of
 from ...core.errors import DataError, SpecError
+from ...core.spec import as_spec
 from ...core.validation import as_weights
 from ...data.rows import Ragged
 from ...data.sequences import read_sequences
+from ...inference import Inference
 from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
 from ...inference.latent.latent import LatentFit, Params
@@ -149,6 +151,7 @@ class KalmanFilter(TransformerMixin, Averaged):
     def fit(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> Self:
         """Learn the matrices that are not known; `sample_weight` has one number for each series. y is ignored."""
         self._forget()
+        as_spec(self.inference, Inference, "inference")
         if self.covariance not in ("full", "diagonal"):
             raise SpecError(f'KalmanFilter(covariance={self.covariance!r}): covariance is "full" or "diagonal".')
         _, data = self._series(X, lengths, reset=True)

@@ -85,7 +85,7 @@ def statistics(x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None
     `weight` has a number for each row, or for each position of `Rows`; what has weight 0 has no part in it. None if
     nothing would change: all columns are 0/1.
 
-    >>> statistics(torch.tensor([[0.0, 1.0], [1.0, 1.0]]), (2,)) is None
+    >>> statistics(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), (2,)) is None
     True
     >>> statistics(torch.tensor([[5.0], [5.0]]), (1,))
     Statistics(centre=tensor([5.], dtype=torch.float64), scale=tensor([1.], dtype=torch.float64), bend=None)
