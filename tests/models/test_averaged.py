@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 from scipy.stats import norm
 
 import likely
-from likely import GaussianMixture
-from likely.core.errors import ModelFileError
+from likely import PCA, GaussianMixture, HiddenMarkov, KalmanFilter, Mixture
+from likely.core.errors import LikelyWarning, ModelFileError
+from likely.inference import MAP, Ensemble
+from likely.likelihoods import Normal
 
 X = np.array([[-2.0], [-1.0], [0.5], [1.5], [3.0]])
 MEANS, VARIANCES, WEIGHTS = np.array([-1.0, 0.0, 2.0]), np.array([0.5, 1.0, 4.0]), np.array([0.2, 0.5, 0.3])
@@ -71,3 +75,34 @@ def test_a_file_whose_draws_do_not_fit_is_refused(drawn, name, value):
     words = "The file does not fit GaussianMixture: its draws are not those of its model"
     with pytest.raises(ModelFileError, match=words):
         GaussianMixture(1)._restore(learned, tensors)
+
+
+@pytest.mark.parametrize("kind", ["mixture", "gaussian", "tied", "chain", "plane", "series"])
+def test_new_rows_come_from_all_draws(kind):
+    """Two draws far apart, of equal weight: both are seen among 64 rows, but for one run in 10¹⁹."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 2))
+    inference = Ensemble(2, by=MAP(epochs=1))
+    model = {
+        "mixture": Mixture(Normal(), 2, inference=inference, random_state=0),
+        "gaussian": GaussianMixture(2, inference=inference, random_state=0),
+        "tied": GaussianMixture(2, "tied", inference=inference, random_state=0),
+        "chain": HiddenMarkov(Normal(), 2, inference=inference, random_state=0),
+        "plane": PCA(1, inference=inference, random_state=0),
+        "series": KalmanFilter(1, inference=inference, random_state=0),
+    }[kind]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelyWarning)
+        model.fit(X)
+    for name in ("eta", "mean", "observation_offset"):
+        if name in model.draws_:
+            value = model.draws_[name]
+            columns = value[..., [0, 2]] if kind in ("mixture", "chain") else value
+            columns += np.array([-1e3, 1e3]).reshape(2, *(1,) * (columns.ndim - 1))
+            if columns is not value:
+                value[..., [0, 2]] = columns
+    options = {"length": 3} if kind in ("chain", "series") else {}
+    rows = model.sample(64, random_state=1, **options).reshape(64, -1)
+    assert {True, False} == set((rows[:, 0] > 0).tolist())
+    assert (np.abs(np.abs(rows) - 1e3) < 300).all()
+    np.testing.assert_array_equal(rows, model.sample(64, random_state=1, **options).reshape(64, -1))

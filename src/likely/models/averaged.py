@@ -15,6 +15,7 @@ from torch import Tensor
 from ..core.declared import TABLE, Value
 from ..core.errors import ModelFileError
 from ..core.learned import Learned
+from ..core.random import spread
 from ..inference.latent.latent import LatentFit, Params
 
 __all__ = ["INFO", "Averaged"]
@@ -55,6 +56,14 @@ class Averaged(Learned):
         assert self.draws_ is not None
         tensors = {name: torch.from_numpy(value) for name, value in self.draws_.items()}
         return tensors, tensors.pop(WEIGHTS).log()
+
+    def _members_of(self, count: int, seed: int) -> Tensor | None:
+        """Which draw each of so many new rows comes from; None if there is only one."""
+        draws = self._draws()
+        if draws is None:
+            return None
+        generator = torch.Generator().manual_seed(spread(seed, 3)[2])
+        return torch.multinomial(draws[1].exp(), count, replacement=True, generator=generator)
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -95,6 +95,9 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
         self._check_fitted()
         count, seed, density = count_of(n), self._seed(random_state), self._density()
         if condition is None:
+            chosen, draws = self._members_of(count, seed), self._draws()
+            if chosen is not None and draws is not None:  # a plane of its own for each row
+                density = LinearGaussian(*(draws[0][name][chosen] for name in ("loadings", "mean", "noise")))
             rows, code = density.draw(count, seed)
         else:
             given = self._rows(condition)

@@ -119,12 +119,13 @@ class LinearGaussian:
         return self.draw(n, seed)[0]
 
     def draw(self, n: int, seed: int) -> tuple[Tensor, Tensor]:
-        """n new rows (n, d), and their latent codes (n, k)."""
+        """n new rows (n, d), and their latent codes (n, k); of n models side by side, one row each."""
         generator = torch.Generator().manual_seed(seed)
-        d, k = self.loadings.shape
+        d, k = self.loadings.shape[-2:]
         z = torch.randn(n, k, generator=generator, dtype=torch.float64)
         noise = torch.randn(n, d, generator=generator, dtype=torch.float64)
-        return z @ self.loadings.mT + self.mean + noise * self.noise.sqrt(), z
+        plane = z @ self.loadings.mT if self.loadings.ndim == 2 else (self.loadings @ z.unsqueeze(-1)).squeeze(-1)
+        return plane + self.mean + noise * self.noise.sqrt(), z
 
     def fill(self, x: Tensor, seed: int) -> tuple[Tensor, Tensor]:
         """x with missing values drawn given the known ones: what a new row is moved by, where x differs from it.

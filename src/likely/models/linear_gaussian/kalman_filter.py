@@ -235,8 +235,8 @@ class KalmanFilter(TransformerMixin, Averaged):
         """log p(x) of each series, (n,); one series has one."""
         _, data = self._series(X, lengths)
         if (draws := self._draws()) is not None:
-            members, log_weights = draws
-            systems = (System(*(members[name][s].numpy() for name in System._fields)) for s in range(len(log_weights)))
+            log_weights = draws[1]
+            systems = [self._member(s) for s in range(len(log_weights))]
             values = np.stack([run_filter(data, system).log_prob for system in systems], -1)
             return np.asarray(logsumexp(values + log_weights.numpy(), axis=-1))
         return run_filter(data, self._system()).log_prob
@@ -278,8 +278,15 @@ class KalmanFilter(TransformerMixin, Averaged):
             if len(data.rows) > 1:
                 raise DataError(f"condition has {len(data.rows)} series; a sample continues one.")
             mean, covariance = step_ahead(system, *last_state(run_filter(data, system), -1))
-        random = np.random.default_rng(self._seed(random_state))
-        rows, states = draw_series(system, mean, covariance, shape, random)
+        seed = self._seed(random_state)
+        random, chosen = np.random.default_rng(seed), self._members_of(shape[0], seed)
+        if condition is not None or chosen is None:
+            rows, states = draw_series(system, mean, covariance, shape, random)
+        else:  # a system of its own for each series
+            own = [self._member(s) for s in chosen.tolist()]
+            starts = [(member, member.initial_mean, member.initial_covariance) for member in own]
+            pieces = [draw_series(*start, (1, shape[1]), random) for start in starts]
+            rows, states = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
         return (rows, states) if return_hidden else rows
 
     def impute(self, X: Any, lengths: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
@@ -299,6 +306,11 @@ class KalmanFilter(TransformerMixin, Averaged):
         return {"k": count_states(self.n_states, arguments), "p": self.n_features_in_}
 
     # --- inside -------------------------------------------------------------------------------------------------
+    def _member(self, index: int) -> System:
+        """One of the systems that were drawn."""
+        assert self.draws_ is not None
+        return System(*(np.ascontiguousarray(self.draws_[name][index]) for name in System._fields))
+
     def _point(self) -> Params:
         return {name: torch.from_numpy(value) for name, value in self._system()._asdict().items()}
 

@@ -124,9 +124,19 @@ class HiddenStates(Averaged):
             if len(data) > 1:
                 raise DataError(f"condition has {len(data)} sequences; a sample continues one.")
             first = filtered[-1] @ self.transition_
-        states = sample_states(first, self.transition_, np.random.default_rng(seed).random(shape))
+        uniform = np.random.default_rng(seed).random(shape)
+        chosen, draws = self._members_of(shape[0], seed), self._draws()
+        if condition is not None or chosen is None or draws is None:
+            states, params = sample_states(first, self.transition_, uniform), self._emission_params()
+            emitting = states
+        else:  # a chain of its own for each sequence
+            initial, transition = (draws[0][name].numpy() for name in ("chain.initial", "chain.transition"))
+            own = zip(chosen.tolist(), uniform, strict=True)
+            states = np.concatenate([sample_states(initial[s], transition[s], row[None]) for s, row in own])
+            params = {name: value.flatten(0, 1) for name, value in draws[0].items() if not name.startswith("chain.")}
+            emitting = states + self.n_states * chosen.numpy()[:, None]
         with isolated(seed):
-            drawn = rebuild(self.emission_).sample(self._emission_params(), torch.from_numpy(states.ravel()))
+            drawn = rebuild(self.emission_).sample(params, torch.from_numpy(emitting.ravel()))
         rows = drawn.numpy().reshape(*states.shape, -1)
         return (rows, states) if return_hidden else rows
 

@@ -149,9 +149,10 @@ class _FiniteMixture(DensityMixin, Averaged):
         self._check_fitted()
         if condition is None:
             emission, params = self._fitted()
+            params, chosen = self._side_by_side(params, count, seed)
             with isolated(seed):
-                component = torch.multinomial(params["weights"][0], count, replacement=True)
-                rows = emission.sample({name: value[0] for name, value in params.items()}, component)
+                component = torch.multinomial(params.pop("weights")[chosen], 1)[:, 0]
+                rows = emission.sample(params, chosen * self.n_components + component)
         else:
             given = self._questioned(condition)
             if len(given) != 1:
@@ -160,6 +161,16 @@ class _FiniteMixture(DensityMixin, Averaged):
             rows, component = self._filled(given.double().expand(count, -1), seed, share.expand(count, -1))
         found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
         return (found, component.numpy()) if return_hidden else found
+
+    def _side_by_side(self, params: Params, count: int, seed: int) -> tuple[Params, Tensor]:
+        """The components of all draws as one list (S·K, …), their weights (S, K), and the draw of each new row."""
+        chosen, draws = self._members_of(count, seed), self._draws()
+        if chosen is None or draws is None:
+            chosen, members = torch.zeros(count, dtype=torch.int64), params
+        else:
+            members = draws[0]
+        wide = {name: value.expand(-1, self.n_components, *value.shape[2:]) for name, value in members.items()}
+        return {name: wide[name] if name == "weights" else wide[name].flatten(0, 1) for name in wide}, chosen
 
     def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
         """X with each missing value at its mean given the known ones of its row (of labels, the most probable).
