@@ -297,3 +297,13 @@ def test_intervals_of_eight_rows_cover_what_they_say(rng):
     low, high = model.predict_interval(new, 0.9)
     target = new @ weight + rng.normal(size=(1, 1000))
     assert abs(((low <= target) & (target <= high)).mean() - 0.9) < 5 * np.sqrt(0.09 / 1000)
+
+
+@pytest.mark.parametrize("scale", [1e3, 1e6])
+def test_columns_of_very_different_size_all_count(scale):
+    rng = np.random.default_rng(0)
+    plain = rng.normal(size=(60, 3))
+    y = plain @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=60)
+    units = np.array([scale, 1.0, 1 / scale])
+    expected = Regressor().fit(plain, y).predict(plain)
+    np.testing.assert_allclose(Regressor().fit(plain * units, y).predict(plain * units), expected, rtol=1e-6, atol=1e-6)

@@ -27,8 +27,12 @@ from ..problem import Inference, Problem
 from .design import Regression, design_of
 from .moments import Moments, moments_of, moments_with_intercept
 from .newton import Newton
+from .quadratic_l1 import equilibrated
 
 __all__ = ["Exact"]
+
+REGULAR = 1e-5
+"""The least pivot of a regular matrix whose diagonal is 1."""
 
 
 class Exact(Inference):
@@ -154,7 +158,7 @@ class _Ridge:
     def theta(self, variance: float) -> Tensor:
         if not self.uniform:
             penalised = self.gram + torch.diag(variance * self.penalty)
-            return torch.linalg.pinv(penalised, hermitian=True, rtol=1e-13 * len(self.gram)) @ self.cross
+            return _inverse(penalised) @ self.cross
         shrunk = torch.where(self.values > 0, self.turned / (self.values + variance), 0.0)
         return self.scale * (self.vectors @ shrunk)
 
@@ -162,8 +166,17 @@ class _Ridge:
         """tr G(G + σ²P)⁻¹: how many parameters the data determine."""
         if not self.uniform:
             penalised = self.gram + torch.diag(variance * self.penalty)
-            return float((torch.linalg.pinv(penalised, hermitian=True, rtol=1e-13 * len(self.gram)) * self.gram).sum())
+            return float((_inverse(penalised) * self.gram).sum())
         return float((self.values / (self.values + variance)).nan_to_num(0.0).sum())
+
+
+def _inverse(matrix: Tensor) -> Tensor:
+    """The inverse of a symmetric matrix whose columns may be of very different size; the shortest one if singular."""
+    balanced, scale = equilibrated(matrix)
+    factor, info = torch.linalg.cholesky_ex(balanced)
+    if not int(info) and float(factor.diagonal().min()) > REGULAR:  # then no units make it singular
+        return scale.unsqueeze(-1) * torch.cholesky_inverse(factor) * scale
+    return torch.linalg.pinv(matrix, hermitian=True, rtol=1e-13 * len(matrix))
 
 
 def _log_evidence(
@@ -192,7 +205,7 @@ def _covariance(
     regression: Regression, moments: Moments, gram: Tensor, penalty: Tensor, variance: float, penalised_bias: bool
 ) -> Tensor:
     """The posterior covariance of [weight, bias]."""
-    inner = torch.linalg.pinv(gram / variance + torch.diag(penalty), hermitian=True)
+    inner = _inverse(gram / variance + torch.diag(penalty))
     if not regression.bias or penalised_bias:
         return inner
     mean = moments.x_mean.unsqueeze(-1)
