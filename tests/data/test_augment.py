@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits
 
 from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
+from likely.core.random import isolated
 from likely.core.spec import Spec, registered
 from likely.data.augment import Augment, Compose, Crop, Cutout, Flip, Jitter, Mixup, Rotate, Shift, turned
 from likely.data.rows import Ragged
@@ -196,8 +197,8 @@ def test_mixup_trains_on_the_weighted_sum_of_both_losses():
 
     class _Fixed(Mixup):
         def batch(self, x, y, weight, positions=()):
-            torch.manual_seed(3)
-            return super().batch(x, y, weight, positions)
+            with isolated(3):
+                return super().batch(x, y, weight, positions)
 
     X, y = some((8, 2)).double().numpy(), np.arange(8.0)
     training = MAP(SGD(0.1), epochs=1, batch_size=None, augment=_Fixed(1.0))
@@ -257,7 +258,7 @@ def test_crops_raise_accuracy_on_few_handwritten_digits(shared_data):
     ("make", "message"),
     [
         (lambda: Flip(1.5), r"probability must be between 0 and 1"),
-        (lambda: Crop(-1), r"padding must be 0 or more places"),
+        (lambda: Crop(-1), r"padding must be 0 or more positions"),
         (lambda: Shift(-1), "reach must be 0 or more"),
         (lambda: Rotate(270.0), "degrees must be between 0 and 180"),
         (lambda: Cutout(-2), "size must be 0 or more"),
@@ -277,7 +278,7 @@ def test_bad_arguments_are_named(make, message):
         (Rotate(), torch.ones(2, 3, 4), r"Rotate\(\) needs images \(n, c, h, w\); X has shape \(2, 3, 4\)"),
         (Flip(direction="vertical"), torch.ones(2, 3), "needs images"),
         (Crop(), Ragged.of([[1.0, 2.0], [3.0]]), "or signals .*; X has sequences of any size"),
-        (Crop(4), torch.ones(1, 1, 4, 4), "needs more than 4 places"),
+        (Crop(4), torch.ones(1, 1, 4, 4), "needs more than 4 positions"),
         (Jitter(), torch.ones(2, 2, dtype=torch.uint8), "needs real numbers; X has torch.uint8"),
         (Shift(), torch.ones(1, 1, 1, 1, 1), "needs images"),
     ],

@@ -47,5 +47,5 @@ def test_matrices_are_symmetric_positive_with_the_diagonal_of_each_row(activatio
 
 def test_only_plain_dense_networks_have_a_known_limit():
     assert dense_layers(NNGP(), MLP(hidden=(8, 8), activation="tanh")) == (2, "tanh")
-    with pytest.raises(SpecError, match=r"NNGP: the limit of infinite width .* has dropout .*width=\"finite\""):
+    with pytest.raises(SpecError, match=r"NNGP: the limit of infinite width .* has dropout; use width=\"finite\""):
         dense_layers(NNGP(), MLP(hidden=(8,), dropout=0.1))

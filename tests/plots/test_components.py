@@ -27,7 +27,7 @@ def test_bars_are_the_shares_of_variance_and_the_line_their_sum():
 
 
 def test_shares_of_factors_leave_out_the_noise():
-    model = FactorAnalysis(1).fit(X)
+    model = FactorAnalysis(1).fit(X + np.random.default_rng(1).normal(size=X.shape) * np.std(np.asarray(X), axis=0))
     ax = components(model)
     covariance = model.get_covariance()
     expected = 1 - model.noise_variance_.sum() / np.trace(covariance)

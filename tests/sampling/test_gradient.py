@@ -219,7 +219,7 @@ def test_progress_shows_acceptance_step_size_and_divergences(monkeypatch):
     def bar(title, total, show):
         yield lambda done, **numbers: shown.append((done, numbers))
 
-    monkeypatch.setattr(sys.modules["likely.sampling.sample"], "progress", bar)
+    monkeypatch.setattr(sys.modules["likely.sampling.driver"], "progress", bar)
     sample(Normal(0.0, 1.0), 0.0, HMC(), 100, 50, chains=8, random_state=0, verbose=True)
     assert [done for done, _ in shown] == list(range(1, 151))
     assert set(shown[-1][1]) == {"acceptance", "step_size", "divergences"}

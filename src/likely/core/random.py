@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.utils import check_random_state
 from torch import Generator, Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -37,6 +36,8 @@ def seed_of(random_state: Any) -> int:
     >>> seed_of(0) == seed_of(0)
     True
     """
+    from sklearn.utils import check_random_state  # loads scipy.stats, which distributions alone do without
+
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**31 - 1))
     try:

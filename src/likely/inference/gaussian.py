@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.distributions import Distribution, MultivariateNormal, Normal
 
+from ..core.errors import ModelFileError
 from ..core.files import check_tensors
 from ..core.layout import laid_out
 from ..likelihoods.student_t import StableStudentT
@@ -139,5 +140,7 @@ class GaussianPosterior(Posterior):
         size = weight.shape[2] + ("network.bias" in made.parameters)
         shapes = {"covariance": (weight.shape[1], size, size), "degrees": (weight.shape[1],)}
         check_tensors(shapes, {name: tensors[name] for name in shapes})
+        if not bool((tensors["degrees"] > 0).all()):  # infinite where σ is known
+            raise ModelFileError("The file does not fit its own specs: degrees must be above 0.")
         made.covariance, made.degrees = (tensors[name].to(made.dtype) for name in shapes)
         return made

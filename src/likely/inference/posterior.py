@@ -29,7 +29,7 @@ from ..likelihoods.bernoulli import BernoulliDistribution
 
 __all__ = ["Posterior", "check_draws"]
 
-RECORDED = ("log_prob", "stats")
+RECORDED = ("log_prob", "stats", "degrees")
 """Tensors that tell how a fit went, where a divergence may have left infinity; no answer depends on them."""
 MOST_DRAWS = 1_000_000
 """Of which a prediction may take the mean."""

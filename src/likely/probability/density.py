@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from scipy.stats import binom
 from torch import Tensor
 from torch.distributions import Bernoulli, Binomial, Categorical, Distribution, OneHotCategorical
 
@@ -88,6 +87,8 @@ def outcomes(distribution: Distribution) -> Outcomes | None:
     if isinstance(distribution, Binomial):
         count = int(distribution.total_count)
         values = torch.arange(count + 1.0)
+        from scipy.stats import binom  # only here: it loads slowly
+
         return Outcomes(values, binom.logpmf(values.numpy(), count, float(distribution.probs)))
     return None
 

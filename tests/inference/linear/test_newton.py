@@ -365,7 +365,7 @@ def test_a_small_network_ends_at_a_stationary_point(likelihood, prior, rng, X, p
     kind = {"Normal": "normal", "Poisson": "poisson", "Bernoulli": "bernoulli"}[type(likelihood).__name__]
     y = np.tanh(X[:, 0]) + 0.1 * rng.normal(size=80) if kind == "normal" else targets(rng, X, kind)
     estimator = Classifier if likelihood.labels else Regressor
-    model = estimator(likelihood, MLP((3,), "tanh"), prior, Newton(), random_state=0).fit(X, y)
+    model = estimator(likelihood, MLP((3,), "tanh"), prior, Newton(), random_state=0, standardise=False).fit(X, y)
     energy = NetworkEnergy(problem_of(model, X, y))
     point = energy.parameters.flat(model.posterior_.parameters)[0]
     start, slope = energy.value(energy.start(), hessian=False)[1], energy.value(point, hessian=False)[1]
@@ -381,7 +381,7 @@ def test_a_linear_network_in_other_words_finds_the_same_optimum(rng, X):
     def network(in_shape, out_features):
         return torch.nn.Sequential(torch.nn.Linear(in_shape[-1], out_features))
 
-    general = Regressor(Poisson(), network, NormalPrior(1.0), Newton(), random_state=0).fit(X, y)
+    general = Regressor(Poisson(), network, NormalPrior(1.0), Newton(), random_state=0, standardise=False).fit(X, y)
     linear = Regressor(Poisson(), Linear(), NormalPrior(1.0), Newton()).fit(X, y)
     np.testing.assert_allclose(general.predict(X), linear.predict(X), rtol=1e-6)
 

@@ -122,7 +122,7 @@ def test_cycles_visit_both_modes():
     """Two mirrored modes, 1.7 nats above the saddle between them: each has its fraction of the draws."""
     X, y = np.linspace(-1, 1, 21)[:, None], 0.8 * np.linspace(-1, 1, 21)
     inference = SGLD(chains=4, draws=100, warmup=100, thin=20, schedule="cyclical", cycles=10, batch_size=None)
-    model = Regressor(Normal(1.0), product, NormalPrior(1.0), inference, random_state=0).fit(X, y)
+    model = Regressor(Normal(1.0), product, NormalPrior(1.0), inference, random_state=0, standardise=False).fit(X, y)
     factors = model.posterior_.parameters["network.a"].flatten()
     for chain in (factors > 0).double().reshape(4, 100):
         assert 0.1 < float(chain.mean()) < 0.9

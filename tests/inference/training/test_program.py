@@ -20,7 +20,7 @@ LIKELIHOODS = [*(cls.example() for cls in registered(Likelihood).values()), Norm
 ROWS = 12
 
 
-class Cauchy(Prior):
+class _Cauchy(Prior):
     """A prior that is no penalty, so that its gradient is left to automatic differentiation."""
 
     def log_prob(self, parameters):
@@ -79,7 +79,7 @@ def test_by_hand_equals_autograd_for_every_likelihood_and_activation(likelihood,
 
 @pytest.mark.parametrize("members", [1, 3])
 @pytest.mark.parametrize(
-    "prior", [NormalPrior(0.5), ElasticNet(), PerLayer({"0.*": NormalPrior(0.3)}), Cauchy()], ids=repr
+    "prior", [NormalPrior(0.5), ElasticNet(), PerLayer({"0.*": NormalPrior(0.3)}), _Cauchy()], ids=repr
 )
 def test_by_hand_equals_autograd_under_every_form_of_prior(prior, members):
     assert_alike(problem_of(Normal(), prior=prior), members)

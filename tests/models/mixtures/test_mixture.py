@@ -341,7 +341,11 @@ def test_a_component_that_gains_nothing_stays_empty():
         (Mixture(n_components=0), [[1.0]], r"Mixture\(n_components=0\): n_components must be a whole number above 0"),
         (Mixture(init="best"), [[1.0]], r"Mixture\(init='best'\): init must be \"k-means\+\+\" or \"random\""),
         (Mixture(smoothing=-1), [[1.0]], r"Mixture\(smoothing=-1\): smoothing must be a number of at least 0"),
-        (Mixture(inference="newton()"), [[1.0]], "Newton needs η = .*; Mixture has none: use EM, Ensemble, HMC, "),
+        (
+            Mixture(inference="newton()"),
+            [[1.0], [2.0], [4.0]],
+            "Newton needs η = .*; Mixture has none: use EM, Ensemble, HMC, ",
+        ),
     ],
 )
 def test_bad_input_is_refused(model, X, message):

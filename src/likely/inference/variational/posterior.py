@@ -41,12 +41,13 @@ class VariationalPosterior(Posterior):
         gaussian: Gaussian,
         trainable: list[str],
     ) -> None:
-        self.gaussian, self.trainable = gaussian, trainable
+        parts = (None if part is None else laid_out(part) for part in (gaussian.mean, gaussian.scale, gaussian.factor))
+        self.gaussian, self.trainable = Gaussian(*parts), trainable
         self._one = {name: laid_out(value) for name, value in parameters.items()}
         self._flat = _trained(self._one, trainable)
         count = int((info or {})["draws"])
         generator = torch.Generator().manual_seed(int((info or {})["seed"]))
-        members = self._named(gaussian.draw(count, generator, mirrored=True))
+        members = self._named(self.gaussian.draw(count, generator, mirrored=True))
         shared = {name: value.expand(count, *value.shape[1:]) for name, value in buffers.items()}
         super().__init__(module, members, shared, None, info)
 

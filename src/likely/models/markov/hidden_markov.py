@@ -33,7 +33,7 @@ from ..emissions.starts import Init
 from . import filter_states
 from .baum_welch import BaumWelch
 from .emission import columns_of_size, emission_of
-from .states import HiddenStates
+from .states import _HiddenStates
 from .transitions import Transitions, allowed_transitions, long_run
 
 __all__ = ["HiddenMarkov"]
@@ -42,7 +42,7 @@ UNVISITED = 1e-6
 """A state that all steps together spend less than this in is not visited."""
 
 
-class HiddenMarkov(HiddenStates):
+class HiddenMarkov(_HiddenStates):
     """HiddenMarkov(likelihood=Normal(), n_states=2, transitions="full"): X is a sequence, or a list of any lengths.
 
     A sequence is (T, d), or (T,) for single numbers; NaN is a missing value, and a step may be missing altogether. Rows

@@ -19,10 +19,10 @@ from ..emissions.mixture import rebuild
 from . import filter_states, forward_backward, sample_paths, sample_states, viterbi
 from .emission import state_means
 
-__all__ = ["HiddenStates"]
+__all__: list[str] = []
 
 
-class HiddenStates(Averaged):
+class _HiddenStates(Averaged):
     """Answers of a fitted chain: initial π (K,), transition A (K, K), and the emission p(xₜ | zₜ).
 
     Each takes one sequence, a list of them, or rows with their `lengths`, and answers in the same form.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from likely.networks.layers.compiled.scan_loop import scan_ahead, scan_back, slopes_of_ahead, slopes_of_back
+from likely.networks.layers.compiled.scan_loop import gradients_of_ahead, gradients_of_back, scan_ahead, scan_back
 
 ROWS, STEPS, WIDTH = 2, 6, 3
 
@@ -38,7 +38,7 @@ def test_scans_and_their_gradients(dtype, back):
     np.testing.assert_allclose(h, expected.detach(), rtol=1e-10, atol=1e-12)
     seed = draw(dtype, ROWS, STEPS, WIDTH, seed=2)
     to_u, to_decay = np.empty_like(u), np.empty_like(decay)
-    (slopes_of_back if back else slopes_of_ahead)(decay, seed, h, to_u, to_decay)
+    (gradients_of_back if back else gradients_of_ahead)(decay, seed, h, to_u, to_decay)
     wanted = torch.autograd.grad(expected, leaves, torch.from_numpy(seed))
     np.testing.assert_allclose(to_decay, wanted[0], rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(to_u, wanted[1], rtol=1e-9, atol=1e-11)
