@@ -27,7 +27,9 @@ def test_bars_are_the_shares_of_variance_and_the_line_their_sum():
 
 
 def test_shares_of_factors_leave_out_the_noise():
-    model = FactorAnalysis(1).fit(X + np.random.default_rng(1).normal(size=X.shape) * np.std(np.asarray(X), axis=0))
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(300, 1)) * [1.0, -2.0, 0.5, 1.5] + rng.normal(size=(300, 4))
+    model = FactorAnalysis(1).fit(rows)
     ax = components(model)
     covariance = model.get_covariance()
     expected = 1 - model.noise_variance_.sum() / np.trace(covariance)

@@ -41,8 +41,8 @@ class VariationalPosterior(Posterior):
         gaussian: Gaussian,
         trainable: list[str],
     ) -> None:
-        parts = (None if part is None else laid_out(part) for part in (gaussian.mean, gaussian.scale, gaussian.factor))
-        self.gaussian, self.trainable = Gaussian(*parts), trainable
+        scale, factor = (None if part is None else laid_out(part) for part in (gaussian.scale, gaussian.factor))
+        self.gaussian, self.trainable = Gaussian(laid_out(gaussian.mean), scale, factor), trainable
         self._one = {name: laid_out(value) for name, value in parameters.items()}
         self._flat = _trained(self._one, trainable)
         count = int((info or {})["draws"])
