@@ -85,10 +85,10 @@ class Supervised(Estimator):
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
         data = dataset_of(
-            likelihood, x, targets, self._weights(sample_weight, x), torch.float64, everywhere=self.everywhere_
+            likelihood, x, targets, self._weights(sample_weight, x), torch.float64, per_position=self.per_position_
         )
         self.target_ = self._target(likelihood, targets)
-        some = Sample(x[:2], self.everywhere_) if isinstance(x, Rows) else None
+        some = Sample(x[:2], self.per_position_) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
         planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer)
         given = self._weights(sample_weight, x)
@@ -133,7 +133,7 @@ class Supervised(Estimator):
         x = self._inputs(X)
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        data = dataset_of(likelihood, x, targets, self._weights(w, x), dtype, everywhere=self.everywhere_)
+        data = dataset_of(likelihood, x, targets, self._weights(w, x), dtype, per_position=self.per_position_)
         return placed(data, dtype, device, self.plan_.integer)
 
     def _standardises(self) -> bool:
@@ -146,7 +146,7 @@ class Supervised(Estimator):
         return self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
 
     def _weights(self, sample_weight: Any, x: Inputs) -> Tensor | None:
-        return weights_of(sample_weight, x, everywhere=self.everywhere_)
+        return weights_of(sample_weight, x, per_position=self.per_position_)
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
@@ -172,7 +172,7 @@ class Supervised(Estimator):
             return as_array(torch.where(missing[entries].to(x.device), 0.0, each).reshape(len(each), -1).sum(1))
 
         answer = self._in_blocks(x, log_prob)
-        if self.everywhere_ and isinstance(x, Rows):
+        if self.per_position_ and isinstance(x, Rows):
             return as_array(
                 torch.zeros(len(x), dtype=self.posterior_.dtype).index_add(0, x.owner.cpu(), torch.from_numpy(answer))
             )
@@ -199,7 +199,7 @@ class Supervised(Estimator):
         with threads_for(work * members * min(step, len(x))):
             if len(x) <= step:
                 return answer(x, slice(None))
-            at_positions = self.everywhere_ and isinstance(x, Rows)
+            at_positions = self.per_position_ and isinstance(x, Rows)
             ends = x.offsets.tolist() if at_positions and isinstance(x, Rows) else range(len(x) + 1)
             answers = np.empty(0)
             for first in range(0, len(x), step):
@@ -221,7 +221,7 @@ class Supervised(Estimator):
 
     def _parted(self, answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
         """Answers in the form of y."""
-        return x.parted(answers, axis) if self.everywhere_ and isinstance(x, Rows) else answers
+        return x.parted(answers, axis) if self.per_position_ and isinstance(x, Rows) else answers
 
     def _rows(self, X: Any) -> Inputs:
         """Rows to ask about, where the posterior is."""

@@ -110,7 +110,7 @@ class Sample(NamedTuple):
     """Some `Rows` to ask a network about, and whether there are targets at each of their positions."""
 
     x: Rows
-    everywhere: bool
+    per_position: bool
 
 
 def plan(
@@ -258,10 +258,10 @@ def _output_shape(
         raise SpecError(f"network {name} cannot take rows of shape {in_shape}: {reason}") from error
     finally:
         module.train(training)
-    count = len(x.features) if sample is not None and sample.everywhere else len(x)
+    count = len(x.features) if sample is not None and sample.per_position else len(x)
     if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != count:
         found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        each, what = ("position", "positions") if sample is not None and sample.everywhere else ("row", "rows")
+        each, what = ("position", "positions") if sample is not None and sample.per_position else ("row", "rows")
         raise SpecError(
             f"network must give a tensor with one entry for each {each}; for {count} {what} it gave {found}."
         )

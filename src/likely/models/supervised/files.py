@@ -37,7 +37,7 @@ def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "positions": list(model.positions_),
         "in_shape": list(model.in_shape_),
         "kind": model.kind_,
-        "everywhere": model.everywhere_,
+        "per_position": model.per_position_,
         "target": model.target_.to_json(),
         "plan": model.plan_.to_json(),
         "posterior": posterior,
@@ -49,9 +49,9 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     """The inverse of `state_of`; a `ModelFileError` for parts that do not fit each other."""
     restore_columns(model, {f"{name}_": learned[name] for name in ("n_features_in", "feature_names_in")})
     model.positions_, model.in_shape_ = (_sizes(learned, name) for name in ("positions", "in_shape"))
-    model.kind_, model.everywhere_ = learned.get("kind", "tensor"), learned.get("everywhere", False)
-    if model.kind_ not in KINDS or not isinstance(model.everywhere_, bool):
-        raise ModelFileError(f"The file has rows of an unknown kind: {model.kind_!r}, {model.everywhere_!r}.")
+    model.kind_, model.per_position_ = learned.get("kind", "tensor"), learned.get("per_position", False)
+    if model.kind_ not in KINDS or not isinstance(model.per_position_, bool):
+        raise ModelFileError(f"The file has rows of an unknown kind: {model.kind_!r}, {model.per_position_!r}.")
     model.target_ = Target.from_json(learned["target"])
     model.plan_ = Plan.from_json(learned["plan"])
     model.likelihood_ = likelihood = model._likelihood()
@@ -76,7 +76,7 @@ def _check_answer(model: Any, size: int) -> None:
     x = rows_of_zeros(model.kind_, model.in_shape_)
     x = x.to(torch.long if model.plan_.integer else model.posterior_.dtype)
     eta = functional_call(model.posterior_.module, model.posterior_.member(0), (x,))
-    entries = len(x.features) if model.everywhere_ and isinstance(x, Rows) else len(x)
+    entries = len(x.features) if model.per_position_ and isinstance(x, Rows) else len(x)
     if tuple(eta.shape) != (entries, *model.positions_, size):
         answer = tuple(eta.shape[1:])
         raise ModelFileError(

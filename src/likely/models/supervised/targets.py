@@ -19,27 +19,27 @@ __all__ = ["dataset_of", "entries_of", "placed", "rows_of", "weights_of", "witho
 
 def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
     """y with an entry for each row, or for each position of `Rows`, one row after the other; how many it needs."""
-    everywhere = joined(y, x) if isinstance(x, Rows) else None
+    per_position = joined(y, x) if isinstance(x, Rows) else None
     if reset:
-        model.everywhere_ = everywhere is not None
-    elif (everywhere is not None) != model.everywhere_:
-        fitted = "each position" if model.everywhere_ else "each row"
+        model.per_position_ = per_position is not None
+    elif (per_position is not None) != model.per_position_:
+        fitted = "each position" if model.per_position_ else "each row"
         raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
-    if everywhere is None:
+    if per_position is None:
         return y, len(x)
     assert isinstance(x, Rows)
-    return everywhere, len(x.features)
+    return per_position, len(x.features)
 
 
-def weights_of(sample_weight: Any, x: Inputs, *, everywhere: bool) -> Tensor | None:
-    """The weight of each row, or of each position if there is a target `everywhere`."""
-    if sample_weight is None or not everywhere or not isinstance(x, Rows):
+def weights_of(sample_weight: Any, x: Inputs, *, per_position: bool) -> Tensor | None:
+    """The weight of each row, or of each position where targets are `per_position`."""
+    if sample_weight is None or not per_position or not isinstance(x, Rows):
         return as_weights(sample_weight, x)
     return as_weights(flat_weights(sample_weight, x), x.features)
 
 
 def dataset_of(
-    likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype, *, everywhere: bool
+    likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype, *, per_position: bool
 ) -> Dataset:
     """Rows, targets and weights; a missing target has weight 0, and at least one has to count."""
     positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
@@ -52,7 +52,7 @@ def dataset_of(
         weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
     if weight is not None and not bool(weight.any()):
         raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
-    if not everywhere or not isinstance(x, Rows):
+    if not per_position or not isinstance(x, Rows):
         return Dataset(x, y, weight, dtype, positions)
     weights = None if weight is None else Ragged(weight, x.offsets)
     return Dataset(x, Ragged(y, x.offsets), weights, dtype, positions)
