@@ -6,8 +6,7 @@ p(row) = model( columns of the row ),   rows of one sequence in the order of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -16,50 +15,15 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ...core.declared import TEXTS
 from ...core.draws import count_of, form_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.estimator import Estimator
-from ...data.columns import as_numbers, as_text, kind_of
-from ...data.frame import as_frame, column_of, some
+from ...data.coded import Coded, coded_from_json
+from ...data.columns import as_text
+from ...data.frame import as_frame, column_of
 from ...likelihoods import Bernoulli, Categorical, Likelihood
 
 __all__ = ["FrameModel"]
-
-
-@dataclass(frozen=True)
-class Coded:
-    """How one column becomes a number and back: as it is, or as the position of its text among the levels."""
-
-    name: str
-    kind: Literal["number", "boolean", "category"]
-    levels: tuple[str, ...] = ()
-
-    def encode(self, series: nw.Series[Any]) -> np.ndarray:
-        """Numbers; NaN where the table has a gap."""
-        if self.kind != "category":
-            found = kind_of(series)
-            if found not in ("number", "boolean", "empty"):
-                raise DataError(f"Column {self.name!r} holds {found} values; training had numbers there.")
-            return as_numbers(series) if found != "empty" else np.full(len(series), np.nan)
-        place = {level: float(code) for code, level in enumerate(self.levels)}
-        codes = np.array([np.nan if text is None else place.get(text, -1.0) for text in as_text(series)])
-        if (codes == -1).any():
-            row = int(np.argmax(codes == -1))
-            raise DataError(
-                f"Column {self.name!r} has {as_text(series)[row]!r} at row {row}, which training did not show; "
-                f"known: {some(map(repr, self.levels))}."
-            )
-        return codes
-
-    def decode(self, values: np.ndarray) -> pl.Series:
-        """The column of a table that these numbers stand for."""
-        if self.kind == "category":
-            return pl.Series(self.name, [None if np.isnan(v) else self.levels[int(v)] for v in values], dtype=pl.String)
-        whole = bool(np.isfinite(values).all()) and bool((values == np.round(values)).all())
-        if self.kind == "boolean" and whole and set(values) <= {0.0, 1.0}:
-            return pl.Series(self.name, values.astype(bool))
-        return pl.Series(self.name, values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values)
 
 
 class FrameModel(Estimator):
@@ -94,7 +58,7 @@ class FrameModel(Estimator):
         names = list(self.columns) if self.columns is not None else [n for n in rows.columns if n != self.sequence]
         if not names or not len(rows):
             raise DataError("The table has no rows or no column to learn from besides those left out.")
-        self.coded_ = [_learn(column_of(rows, name)) for name in names]
+        self.coded_ = [Coded.of(column_of(rows, name)) for name in names]
         self._name()
         self.model_ = self._suited()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -244,19 +208,10 @@ class FrameModel(Estimator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         model, tensors = self.model_._state()
-        coded = [{**asdict(column), "levels": list(column.levels)} for column in self.coded_]
-        return {"coded": coded, "form": self.form_, "model": model}, tensors
+        return {"coded": [column.to_json() for column in self.coded_], "form": self.form_, "model": model}, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        for each in learned["coded"]:
-            if each["kind"] not in ("number", "boolean", "category"):
-                raise ModelFileError(f"The file has a column of an unknown kind {each['kind']!r}.")
-        names = [column["name"] for column in learned["coded"]]
-        if not TEXTS.holds(names) or len(set(names)) < len(names):
-            raise ModelFileError(f"The file has columns without names of their own: {names!r}.")
-        if not all(TEXTS.holds(column["levels"]) for column in learned["coded"]):
-            raise ModelFileError("The file has levels of a column that are not a list of words.")
-        self.coded_ = [Coded(each["name"], each["kind"], tuple(each["levels"])) for each in learned["coded"]]
+        self.coded_ = list(coded_from_json(learned["coded"]))
         if learned["form"] not in ("pandas", "polars"):
             raise ModelFileError(f"The file has a table of an unknown kind {learned['form']!r}.")
         self.form_ = learned["form"]
@@ -265,16 +220,3 @@ class FrameModel(Estimator):
         self.model_._restore(learned["model"], tensors)
         if getattr(self.model_, "n_features_in_", len(self.coded_)) != len(self.coded_):
             raise ModelFileError(f"The file has {len(self.coded_)} columns for a model of other rows.")
-
-
-def _learn(series: nw.Series[Any]) -> Coded:
-    kind = kind_of(series)
-    if kind == "empty":
-        raise DataError(f"Column {series.name!r} has no value in any row; leave it out.")
-    if kind in ("date", "duration"):
-        raise DataError(
-            f"Column {series.name!r} holds {kind}s, which are no numbers; leave it out (--ignore), or convert it."
-        )
-    if kind == "category":
-        return Coded(str(series.name), "category", tuple(sorted(set(as_text(series).drop_nulls().to_list()))))
-    return Coded(str(series.name), "boolean" if kind == "boolean" else "number")
