@@ -1,0 +1,1 @@
+"""Generative models: distributions of rows with a network inside."""

@@ -1,0 +1,393 @@
+"""Generative models: p(x; θ) or p(x | condition; θ) with a network inside, θ found by any inference that can.
+
+log p(x | data) = log Σₛ wₛ p(x; θₛ)      x ~ p( · ; θₛ),  s ~ w
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from sklearn.base import DensityMixin
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+from ...core import distributed
+from ...core.draws import count_of
+from ...core.errors import ApproximationWarning, DataError, TrainingError
+from ...core.estimator import Estimator
+from ...core.random import isolated, seed_of, spread
+from ...core.spec import as_spec
+from ...core.threads import footprint, threads_for
+from ...core.validation import as_weights, device_of
+from ...inference import MAP, Inference, Posterior, Problem
+from ...inference.dataset import Dataset
+from ...inference.objective import Objective, RowDensity, refuse
+from ...inference.work import rows_per_step
+from ...optim import Adam
+from ...priors import Prior
+from ..emissions import Columns
+from .condition import ConditionForm
+from .files import restore, state_of
+from .module import DensityModule, ask
+from .observed import columns_of
+from .rows import RowForm
+
+__all__: list[str] = []
+
+BLOCK = 1 << 22
+"""Numbers that a block of rows may have in the widest layer, over all draws of a row."""
+LEAST = 16
+"""Rows of a block, at least."""
+STEPS = 6_000
+"""Steps of gradient training that `inference="auto"` takes, more or less."""
+FILLED = 64
+"""Draws whose mean fills a missing value."""
+
+
+class _Generative(DensityMixin, Estimator):
+    """What every generative model shares: rows in and out, fitting by an inference, averages over what it found.
+
+    A subclass builds its module in `_module` from `form_`, `columns_` and `condition_`, and says what kind of
+    log-probability it has.
+    """
+
+    log_prob_kind_: str = "exact"
+    prior: Any
+    inference: Any
+    random_state: Any
+    device: Any
+    verbose: bool
+    form_: RowForm
+    columns_: Columns
+    condition_: ConditionForm | None
+    missing_: bool
+    posterior_: Posterior
+
+    # --- what differs -------------------------------------------------------------------------------------------
+    def _module(self) -> DensityModule:
+        """A new module for rows of `form_.shape`, conditions of `condition_.shape` and columns `columns_`."""
+        raise NotImplementedError(f"{type(self).__name__} must build its module")
+
+    def _objective(self) -> Objective:
+        """What the module's output means to an inference."""
+        kind = "exact" if self.log_prob_kind_ == "exact" else "bound"
+        return RowDensity(type(self).__name__, kind, random=kind != "exact")  # type: ignore[arg-type]
+
+    def _likelihood(self) -> Any:
+        """The likelihoods of the columns, as `columns_of` takes them."""
+        return getattr(self, "likelihood", "auto")
+
+    def _marginalises(self) -> bool:
+        """Whether training rows may have missing values."""
+        return False
+
+    def _automatic(self, rows: int) -> Inference:
+        """What `inference="auto"` means for so many rows."""
+        batch = min(128, max(1, rows // 4))
+        epochs = max(20, min(2_000, STEPS * batch // max(1, rows)))
+        held_out = 0.1 if rows >= 200 else None
+        patience = None if held_out is None else max(10, epochs // 5)
+        return MAP(Adam(1e-3), epochs=epochs, batch_size=batch, validation=held_out, patience=patience, clip_norm=10.0)
+
+    def _check_arguments(self) -> None:
+        """Raise a `SpecError` for arguments that mean nothing."""
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def fit(self, X: Any, condition: Any = None, sample_weight: Any = None) -> Self:
+        """Learn θ from rows X: an array (n, d), images (n, c, h, w) or a table; and a condition for each row."""
+        self.__dict__.pop("posterior_", None)
+        self._check_arguments()
+        self.form_, x = RowForm.read(self, X)
+        weight = as_weights(sample_weight, x)
+        self.missing_ = bool(x.is_floating_point() and x.isnan().any())
+        self._check_rows(x)
+        self.columns_ = columns_of(self._likelihood(), x, self.form_.columns, getattr(self, "feature_names_in_", None))
+        self.condition_ = None if condition is None else ConditionForm.of(condition)
+        given = self._conditions(condition, len(x))
+        auto = isinstance(self.inference, str) and self.inference == "auto"
+        inference = self._automatic(len(x)) if auto else as_spec(self.inference, Inference, "inference")
+        device = device_of(self.device)
+        problem = Problem(
+            build=lambda seed: self._built(seed, x, given, weight),
+            objective=self._objective(),
+            prior=as_spec(self.prior, Prior, "prior"),
+            data=self._dataset(x, given, weight, inference.dtype, device),
+            seed=distributed.agreed(seed_of(self.random_state)),
+            seeded=self.random_state is not None,
+            encode=lambda X, y, w: self._encoded(X, y, w, inference.dtype, device),
+            title=type(self).__name__,
+            verbose=bool(self.verbose),
+        )
+        refuse(inference, problem.objective)
+        with threads_for(self._footprint()[0] * rows_per_step(inference, len(x))):
+            posterior = inference.fit(problem)
+        for name, value in posterior.parameters.items():
+            if not bool(torch.isfinite(value).all()):
+                raise TrainingError(f"The fit ended with parameters that are not finite ({name}); try a smaller rate.")
+        self.posterior_ = posterior
+        return self
+
+    def _built(self, seed: int, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> DensityModule:
+        with isolated(seed):
+            module = self._module()
+            module.adapt(x, condition, weight)
+        return module
+
+    def _check_rows(self, x: Tensor) -> None:
+        if len(x) < 2:
+            raise DataError(f"{type(self).__name__} needs 2 rows or more; X has {len(x)}.")
+        if self.missing_ and not self._marginalises():
+            able = "Autoregressive, VAE, Mixture, GaussianMixture, FactorAnalysis and PCA"
+            raise DataError(
+                f"X has missing values, and {type(self).__name__} cannot marginalise over them; {able} can. "
+                "Or fill them first."
+            )
+        flat = x.flatten(1)
+        gone = flat.isnan().all(0) if flat.is_floating_point() else torch.zeros(flat.shape[1], dtype=torch.bool)
+        if bool(gone.any()):
+            raise DataError(f"Column {self._name(int(gone.nonzero()[0]))} of X has no value in any row; leave it out.")
+
+    def _name(self, column: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return repr(str(names[column])) if names is not None else str(column)
+
+    def _warn_of_constants(self, x: Tensor) -> None:
+        """For densities of numbers, which a column without width would raise to infinity."""
+        flat = x.flatten(1).double()
+        lowest, highest = (part.amin(0) for part in (flat.nan_to_num(torch.inf), -flat.nan_to_num(-torch.inf)))
+        constant = (lowest == -highest).nonzero().ravel().tolist()
+        if constant and len(self.form_.shape) == 1:
+            warnings.warn(
+                f"Column {self._name(constant[0])} of X has one value in all rows: its density has no bound, so it is "
+                "held at a small width; leave it out.",
+                ApproximationWarning,
+                stacklevel=4,
+            )
+
+    def _conditions(self, condition: Any, rows: int) -> Tensor | None:
+        if self.condition_ is None:
+            if condition is not None:
+                raise DataError(f"{type(self).__name__} was fitted without a condition; fit(X, condition) first.")
+            return None
+        given = self.condition_.encode(condition)
+        if len(given) != rows:
+            raise DataError(f"condition has {len(given)} rows, but X has {rows}.")
+        return given
+
+    def _dataset(
+        self, x: Tensor, condition: Tensor | None, weight: Tensor | None, dtype: torch.dtype, device: Any
+    ) -> Dataset:
+        weight = None if weight is None else weight.to(device, dtype)
+        return Dataset(x.to(device), None, weight, dtype, condition=None if condition is None else condition.to(device))
+
+    def _encoded(self, X: Any, condition: Any, weight: Any, dtype: torch.dtype, device: Any) -> Dataset:
+        x = self.form_.rows(self, X)
+        return self._dataset(x, self._conditions(condition, len(x)), as_weights(weight, x), dtype, device)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "posterior_" in self.__dict__
+
+    def _footprint(self) -> tuple[int, int]:
+        """Multiply-adds of the largest operation, and numbers in the widest layer, for one row."""
+        known = self.__dict__.get("_costs")
+        if known is None:
+            with isolated(0):
+                module = self._module().eval()
+                x = torch.zeros(2, *self.form_.shape)
+                condition = None if self.condition_ is None else torch.zeros(2, *self.condition_.shape)
+                costs = footprint(_Rows(module, condition), x)
+            known = self.__dict__["_costs"] = (costs.work, max(costs.width, math.prod(self.form_.shape)))
+        return known
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def log_prob(
+        self,
+        X: Any,
+        condition: Any = None,
+        *,
+        draws: int | None = None,
+        random_state: Any = None,
+        return_error: bool = False,
+    ) -> Any:
+        """log p(x) of each row, (n,): exact, a bound, or an estimate, as `log_prob_kind_` says.
+
+        Where it is found by draws, `draws` says by how many and `return_error=True` adds the standard error of each
+        row; an exact one has error 0.
+        """
+        x, given = self._asked(X, condition)
+        count = self._draws(draws)
+        members = []
+        for member, log_weight in enumerate(self.posterior_.weights.double().log().tolist()):
+            rows, error = self._member_log_prob(member, x, given, count, self._seed_of_question(random_state, member))
+            members.append((rows + log_weight, error))
+        each, error = (torch.stack(part) for part in zip(*members, strict=True))
+        total = torch.logsumexp(each, 0)
+        if not return_error:
+            return total.numpy()
+        fraction = (each - total).exp()  # of p(x) that each member has
+        return total.numpy(), (fraction * error).square().sum(0).sqrt().numpy()
+
+    def _draws(self, draws: int | None) -> int:
+        """How many draws estimate log p; 1 where none are needed."""
+        if draws is not None and self.log_prob_kind_ == "exact":
+            raise DataError(f"{type(self).__name__} has the exact log_prob: it takes no draws.")
+        return 1 if draws is None else count_of(draws, "draws")
+
+    def _seed_of_question(self, random_state: Any, member: int) -> int:
+        """Answers that need draws are the same at every call, unless a seed is given."""
+        return spread(0 if random_state is None else seed_of(random_state), member + 1)[member]
+
+    def _member_log_prob(
+        self, member: int, x: Tensor, condition: Tensor | None, draws: int, seed: int
+    ) -> tuple[Tensor, Tensor]:
+        """log p and its standard error under one member."""
+        values, errors = [], []
+        work, width = self._footprint()
+        step = max(LEAST, BLOCK // (width * draws))
+        with isolated(seed), threads_for(work * draws * min(step, len(x))):
+            for first in range(0, len(x), step):
+                rows = slice(first, first + step)
+                given = None if condition is None else condition[rows]
+                answer = ask(self.posterior_, member, "log_prob", x[rows], given, draws).double()
+                error = torch.zeros_like(answer)
+                if answer.ndim == 2:  # log-weights: log of their mean, and its error by the delta method
+                    count = len(answer)
+                    mean = torch.logsumexp(answer, 0) - math.log(count)
+                    relative = (answer - mean).exp()
+                    error = relative.std(0) / math.sqrt(count) if count > 1 else torch.full_like(mean, math.nan)
+                    answer = mean
+                values.append(answer)
+                errors.append(error)
+        return torch.cat(values).cpu(), torch.cat(errors).cpu()
+
+    def score(self, X: Any, condition: Any = None, sample_weight: Any = None) -> float:
+        """The mean of log p(x), in nats per row."""
+        return float(np.average(self.log_prob(X, condition), weights=sample_weight))
+
+    def sample(self, n: int = 1, condition: Any = None, random_state: Any = None) -> Any:
+        """n new rows, in the form of X.
+
+        For a model fitted with a condition, `condition` has one row, or n. Otherwise it fixes some columns: a dict or
+        a table of their values, or rows with NaN where the model is to choose.
+        """
+        check_is_fitted(self)
+        count = count_of(n)
+        seed = self._seed(random_state)
+        if self.condition_ is None and condition is not None:
+            return self.form_.given(self._completed(self.form_.fixed(condition, count), None, 1, seed)[0])
+        given = self._spread_condition(condition, count)
+        out: Tensor | None = None
+        for member, rows in self._members_of(count, seed):
+            own = None if given is None else given[rows]
+            with isolated(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
+                new = self._cpu(ask(self.posterior_, member, "sample", len(rows), own))
+            out = torch.empty(count, *new.shape[1:], dtype=torch.float64) if out is None else out
+            out[rows] = new
+        assert out is not None
+        return self.form_.given(out)
+
+    def impute(self, X: Any, condition: Any = None, draws: int | None = None, random_state: Any = None) -> Any:
+        """X with each NaN filled by its mean given the rest of the row (a label by the most probable one).
+
+        With `draws`, so many fillings drawn from that distribution: (draws, n, …), or a list of tables.
+        """
+        x, given = self._asked(X, condition, cast=False)
+        count = FILLED if draws is None else count_of(draws, "draws")
+        seed = self._seed(random_state) if draws is not None else self._seed_of_question(random_state, 0)
+        filled = self._completed(x.double(), given, count, seed)
+        if draws is not None:
+            return [self.form_.given(rows) for rows in filled] if self.form_.columns else filled.numpy()
+        return self.form_.given(self._summary(x.double(), filled))
+
+    def _summary(self, x: Tensor, filled: Tensor) -> Tensor:
+        """The mean of draws (draws, n, *shape) where x is missing; for labels the most frequent one."""
+        flat, out = filled.flatten(2), x.flatten(1).clone()
+        gaps = out.isnan()
+        mean = flat.mean(0)
+        for part in self.columns_.parts:
+            if part.likelihood.labels:
+                mean[:, part.columns] = flat[:, :, part.columns].mode(0).values
+        return torch.where(gaps, mean, out).unflatten(1, self.form_.shape)
+
+    def _completed(self, x: Tensor, condition: Tensor | None, draws: int, seed: int) -> Tensor:
+        """Rows with NaN filled by draws, (draws, n, *shape)."""
+        out = x.expand(draws, *x.shape).clone()
+        rows = x.flatten(1).isnan().any(1).nonzero().ravel()
+        if not len(rows):
+            return out
+        self.columns_.check(x.flatten(1))
+        step = max(1, BLOCK // (self._footprint()[1] * draws))
+        for member, own in self._members_of(draws, seed):
+            for part in rows.split(step):
+                given = None if condition is None else condition[part]
+                inputs = self._placed(x[part])
+                with isolated(spread(seed, member + 2)[member + 1]):
+                    new = self._cpu(ask(self.posterior_, member, "complete", inputs, given, len(own)))
+                gaps = x[part].isnan()
+                out[own[:, None], part] = torch.where(gaps, new, x[part])
+        return out
+
+    # --- helpers ------------------------------------------------------------------------------------------------
+    def _asked(self, X: Any, condition: Any, *, cast: bool = True) -> tuple[Tensor, Tensor | None]:
+        check_is_fitted(self)
+        x = self.form_.rows(self, X)
+        given = self._conditions(condition, len(x))
+        self.columns_.check(x.flatten(1))
+        if cast and not self._marginalises() and x.is_floating_point() and bool(x.isnan().any()):
+            raise DataError(f"X has missing values; {type(self).__name__} cannot marginalise over them.")
+        return (self._placed(x) if cast else x), None if given is None else self._placed(given)
+
+    def _placed(self, x: Tensor) -> Tensor:
+        return x.to(self.posterior_.weights.device, self.posterior_.dtype)
+
+    @staticmethod
+    def _cpu(x: Tensor) -> Tensor:
+        return x.detach().cpu().double()
+
+    def _spread_condition(self, condition: Any, count: int) -> Tensor | None:
+        """One condition for all new rows, or one for each."""
+        if self.condition_ is None:
+            return None
+        single = isinstance(condition, str | int | float | bool | np.generic)
+        given = self.condition_.encode([condition] if single else condition)
+        if len(given) not in (1, count):
+            raise DataError(f"condition has {len(given)} rows; it must have 1, or n = {count}.")
+        return self._placed(given.expand(count, *given.shape[1:]) if len(given) == 1 else given)
+
+    def _members_of(self, count: int, seed: int) -> list[tuple[int, Tensor]]:
+        """Which of so many new rows each member makes."""
+        weights = self.posterior_.weights.double().cpu()
+        if len(weights) == 1:
+            return [(0, torch.arange(count))]
+        generator = torch.Generator().manual_seed(spread(seed, 1)[0])
+        owner = torch.multinomial(weights, count, replacement=True, generator=generator)
+        return [(int(member), (owner == member).nonzero().ravel()) for member in owner.unique()]
+
+    @property
+    def history_(self) -> dict[str, Any]:
+        """What training recorded epoch by epoch."""
+        check_is_fitted(self)
+        return self.posterior_.info.get("history", {})
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        return state_of(self)
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        restore(self, learned, tensors)
+
+
+class _Rows(torch.nn.Module):
+    """A density of rows under one condition, to be measured."""
+
+    def __init__(self, module: DensityModule, condition: Tensor | None) -> None:
+        super().__init__()
+        self.module, self.condition = module, condition
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.module(x, self.condition)

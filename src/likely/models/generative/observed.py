@@ -1,0 +1,143 @@
+"""p(x | η) of whole rows: a likelihood for each column, whose η a network gives row by row.
+
+    log p(x | η) = Σⱼ log p(xⱼ | ηⱼ)  over the columns j that are not missing,      η = offset + unit · out
+
+`out` are the numbers of order 1 that a network gives; numbers that do not depend on it (a learned σ) are parameters
+here, one set for each column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import SpecError
+from ...data.coded import Coded
+from ...likelihoods import Bernoulli, Categorical, Likelihood, Normal
+from ..emissions import Columns, Part
+from .features import is_binary
+
+__all__ = ["Observed", "columns_of"]
+
+SAMPLE = 10_000
+"""Rows that units and first guesses are taken from."""
+
+
+def columns_of(likelihood: Any, x: Tensor, coded: Sequence[Coded] = (), names: Sequence[str] | None = None) -> Columns:
+    """The likelihood of each column. "auto", or one for all: text has Categorical, booleans Bernoulli.
+
+    >>> x = torch.tensor([[1.5, 0.0], [2.5, 1.0]])
+    >>> [part.likelihood for part in columns_of("auto", x).parts]
+    [Normal(), Bernoulli()]
+    """
+    flat = x.flatten(1)
+    auto = isinstance(likelihood, str) and likelihood == "auto"
+    given = Normal() if auto else likelihood
+    if auto or (coded and isinstance(given, Likelihood) and not given.event_dim and not given.labels):
+        own: list[Likelihood] = []
+        for index in range(flat.shape[1]):
+            kind = coded[index].kind if coded else "number"
+            if kind == "category":
+                own.append(Categorical(max(2, len(coded[index].levels))))
+            elif kind == "boolean" or (auto and is_binary(flat[:, index])):
+                own.append(Bernoulli())
+            else:
+                own.append(given)
+        given = own[0] if len(set(own)) == 1 else own
+    return Columns.of(given, flat, names)
+
+
+class Observed(nn.Module):
+    """log p(x | η), draws and means of rows; `size` numbers a row come from a network, the rest is learned here."""
+
+    offset: Tensor
+    unit: Tensor
+
+    def __init__(self, columns: Columns, shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.parts, self.shape = columns.parts, shape
+        shared = [part.likelihood.shared(part.target) for part in self.parts]
+        if any(n and part.likelihood.event_dim for n, part in zip(shared, self.parts, strict=True)):
+            raise SpecError("A vector likelihood with learned constants has no place in a generative model.")
+        self.own = [part.size // part.count - n for part, n in zip(self.parts, shared, strict=True)]
+        """Numbers of one target that a network gives, part by part."""
+        self.sizes = [part.count * n for part, n in zip(self.parts, self.own, strict=True)]
+        self.size = sum(self.sizes)
+        self.register_buffer("offset", torch.zeros(self.size))
+        self.register_buffer("unit", torch.ones(self.size))
+        self.shared = nn.ParameterList(
+            nn.Parameter(torch.zeros(part.count, n)) if n else nn.Parameter(torch.zeros(0), requires_grad=False)
+            for part, n in zip(self.parts, shared, strict=True)
+        )
+
+    @torch.no_grad()
+    def adapt(self, x: Tensor, weight: Tensor | None) -> None:
+        """Offset, unit and constants: those of the columns without a network."""
+        step = max(1, len(x) // SAMPLE)
+        rows = x.flatten(1)[::step].double()
+        weights = torch.ones(len(rows), dtype=torch.float64) if weight is None else weight[::step].double()
+        offsets, units = [], []
+        for part, own, shared in zip(self.parts, self.own, self.shared, strict=True):
+            pairs = [part.likelihood.baseline(y, weights) for y in part.of(rows).unbind(1)]
+            offset, unit = (torch.stack(values) for values in zip(*pairs, strict=True))  # (count, numbers of one)
+            offsets.append(offset[:, :own].reshape(-1))
+            units.append(unit[:, :own].reshape(-1))
+            if shared.numel():
+                shared.copy_(offset[:, own:])
+        self.offset.copy_(torch.cat(offsets))
+        self.unit.copy_(torch.cat(units))
+
+    def eta(self, out: Tensor) -> list[Tensor]:
+        """η of each part, (…, count, numbers of one)."""
+        scaled = (self.offset + self.unit * out).split(self.sizes, -1)
+        pairs = zip(self.parts, scaled, self.shared, strict=True)
+        return [_with_shared(own.unflatten(-1, (part.count, -1)), shared) for part, own, shared in pairs]
+
+    def log_prob(self, out: Tensor, x: Tensor) -> Tensor:
+        """log p of rows x (…, n, *shape) given what the network gave for them (…, n, size); leading axes broadcast."""
+        return sum(values.sum(-1) for values in self.each_log_prob(out, x))  # type: ignore[return-value]
+
+    def each_log_prob(self, out: Tensor, x: Tensor) -> list[Tensor]:
+        """The same for each target of each part: (…, n, count); 0 where a value is missing."""
+        flat = x.flatten(x.ndim - len(self.shape))
+        gaps = bool(flat.isnan().any())
+        answers = []
+        for part, eta in zip(self.parts, self.eta(out), strict=True):
+            y = part.of(flat)
+            if not gaps:
+                answers.append(part.likelihood.log_prob(eta, y))
+                continue
+            gone = part.likelihood.missing(y)
+            wide = gone.unsqueeze(-1) if part.likelihood.event_dim else gone
+            value = part.likelihood.log_prob(eta, torch.where(wide, part.likelihood.placeholder(y), y))
+            answers.append(torch.where(gone, 0.0, value))
+        return answers
+
+    def sample(self, out: Tensor) -> Tensor:
+        """Draws of rows, (…, *shape); inside `core.random.isolated`."""
+        pieces = [self._flat(part, part.likelihood.distribution(eta).sample()) for part, eta in self._pairs(out)]
+        return torch.cat(pieces, -1).unflatten(-1, self.shape)
+
+    def mean(self, out: Tensor) -> Tensor:
+        """The mean of each column, or the most probable label: (…, *shape)."""
+        pieces = [self._flat(part, _middle(part.likelihood, eta)) for part, eta in self._pairs(out)]
+        return torch.cat(pieces, -1).unflatten(-1, self.shape)
+
+    def _pairs(self, out: Tensor) -> list[tuple[Part, Tensor]]:
+        return list(zip(self.parts, self.eta(out), strict=True))
+
+    @staticmethod
+    def _flat(part: Part, y: Tensor) -> Tensor:
+        y = y.to(torch.get_default_dtype()) if not y.is_floating_point() else y
+        return y.flatten(-2) if part.likelihood.event_dim else y
+
+
+def _with_shared(eta: Tensor, shared: Tensor) -> Tensor:
+    return torch.cat([eta, shared.expand(*eta.shape[:-1], -1)], -1) if shared.numel() else eta
+
+
+def _middle(likelihood: Likelihood, eta: Tensor) -> Tensor:
+    return likelihood.probabilities(eta).argmax(-1).to(eta) if likelihood.labels else likelihood.mean(eta)

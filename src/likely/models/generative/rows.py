@@ -1,0 +1,146 @@
+"""What rows a generative model is of: their shape and the form they came in, so that new rows come in the same.
+
+X  →  x (n, *shape)  →  X        a table's text as codes, gaps as NaN; arrays and images as they are
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+import torch
+from torch import Tensor
+
+from ...core.draws import Form, form_of
+from ...core.errors import DataError, ModelFileError
+from ...core.validation import as_rows
+from ...data.coded import Coded, coded_from_json
+from ...data.frame import as_frame, column_of
+
+__all__ = ["RowForm"]
+
+MOST = 10**8
+"""Numbers that one row of a model in a file may have."""
+
+
+@dataclass(frozen=True)
+class RowForm:
+    """The shape of a row, and how a table's columns are coded (none for arrays).
+
+    >>> form, x = RowForm.read(None, {"size": [1.0, 2.5], "colour": ["red", "blue"]})
+    >>> x.tolist()
+    [[1.0, 1.0], [2.5, 0.0]]
+    >>> form.given(x)["colour"].to_list()
+    ['red', 'blue']
+    """
+
+    kind: Form
+    shape: tuple[int, ...]
+    columns: tuple[Coded, ...] = ()
+
+    @staticmethod
+    def read(model: Any, X: Any) -> tuple[RowForm, Tensor]:
+        """The form of training rows, and the rows as a tensor (n, *shape) where NaN is a missing value."""
+        kind = form_of(X)
+        if kind != "array" or isinstance(X, Mapping):
+            frame = as_frame(X, "X")
+            if not len(frame) or not frame.columns:
+                raise DataError("X has no rows or no columns to learn from.")
+            columns = tuple(Coded.of(column_of(frame, name)) for name in frame.columns)
+            form = RowForm("polars" if kind == "array" else kind, (len(columns),), columns)
+            if model is not None:
+                model.n_features_in_ = len(columns)
+                model.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
+            return form, form.rows(model, X)
+        x = as_rows(model, X, reset=True, missing=True)
+        return RowForm("array", tuple(x.shape[1:])), x
+
+    def rows(self, model: Any, X: Any) -> Tensor:
+        """Rows that a question is about; they must look as the training rows did."""
+        if self.columns:
+            if form_of(X) == "array" and not isinstance(X, Mapping):
+                names = ", ".join(column.name for column in self.columns)
+                raise DataError(f"X is not a table; the model was fitted on one with the columns {names}.")
+            frame = as_frame(X, "X")
+            values = [column.encode(column_of(frame, column.name, "X")) for column in self.columns]
+            return torch.from_numpy(np.column_stack(values))
+        x = as_rows(model, X, reset=False, missing=True)
+        if tuple(x.shape[1:]) != self.shape:
+            raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.shape}.")
+        return x
+
+    def fixed(self, condition: Any, count: int) -> Tensor:
+        """Rows of which some columns are given and the rest is NaN: a dict or a table by column, or an array."""
+        if self.columns:
+            table = as_frame(_columns(condition), "condition")
+            strange = [name for name in table.columns if name not in {column.name for column in self.columns}]
+            if strange:
+                known = ", ".join(column.name for column in self.columns)
+                raise DataError(f"condition has a column {strange[0]!r}; the model has {known}.")
+            x = np.full((len(table), len(self.columns)), np.nan)
+            for index, column in enumerate(self.columns):
+                if column.name in table.columns:
+                    x[:, index] = column.encode(column_of(table, column.name, "condition"))
+        else:
+            x = np.asarray(_by_index(condition, self.shape), dtype=np.float64)
+            if x.shape == self.shape:
+                x = x[None]
+            if x.shape[1:] != self.shape:
+                raise DataError(f"condition has rows of shape {x.shape[1:]}; the model was fitted on {self.shape}.")
+        if len(x) not in (1, count):
+            raise DataError(f"condition has {len(x)} rows; it must have 1, or n = {count}.")
+        return torch.from_numpy(np.repeat(x, count // len(x), 0))
+
+    def given(self, x: Tensor) -> Any:
+        """Rows in the form that the training rows had: an array (n, *shape), or a table."""
+        values = x.cpu().numpy()
+        if not self.columns:
+            return values
+        table = pl.DataFrame([column.decode(own) for column, own in zip(self.columns, values.T, strict=True)])
+        if self.kind == "polars":
+            return table
+        import pandas as pd
+
+        return pd.DataFrame(table.to_dict(as_series=False))
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def to_json(self) -> dict[str, Any]:
+        """Plain data, for model files."""
+        columns = [column.to_json() for column in self.columns]
+        return {"kind": self.kind, "shape": list(self.shape), "columns": columns}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> RowForm:
+        """The inverse of `to_json`; what does not fit itself is refused."""
+        shape, columns = tuple(data["shape"]), coded_from_json(data["columns"])
+        sizes = all(type(size) is int and size > 0 for size in shape) and math.prod(shape) <= MOST
+        tables = data["kind"] in ("pandas", "polars") if columns else data["kind"] == "array"
+        if not sizes or not shape or not tables or (columns and shape != (len(columns),)):
+            raise ModelFileError(f"The file has rows of shape {data['shape']!r} in the form {data['kind']!r}.")
+        return RowForm(data["kind"], shape, columns)
+
+
+def _columns(condition: Any) -> Any:
+    """A dict with single values among its columns as one with columns alone."""
+    if not isinstance(condition, Mapping):
+        return condition
+    single = {name: np.ndim(value) == 0 for name, value in condition.items()}
+    lengths = {len(value) for name, value in condition.items() if not single[name]}
+    rows = lengths.pop() if lengths else 1
+    return {name: [value] * rows if single[name] else value for name, value in condition.items()}
+
+
+def _by_index(condition: Any, shape: tuple[int, ...]) -> Any:
+    """A dict from column numbers to values as one row."""
+    if not isinstance(condition, Mapping):
+        return condition
+    row = np.full(shape, np.nan)
+    for index, value in condition.items():
+        if not isinstance(index, int) or len(shape) != 1 or not 0 <= index < shape[0]:
+            raise DataError(f"condition names a column {index!r}; the model has columns 0 to {shape[0] - 1}.")
+        row[index] = value
+    return row
