@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..core.errors import DataError
 
-__all__ = ["Inputs", "Ragged", "Rows", "index_of_parts", "row_size"]
+__all__ = ["Inputs", "Ragged", "Rows", "index_of_parts", "offsets_from", "row_size"]
 
 WINDOW = 32
 """Batches whose rows are sorted by length together."""
@@ -99,9 +99,13 @@ class Rows(ABC):
         """The row that each position belongs to: (positions,)."""
         return torch.repeat_interleave(torch.arange(len(self), device=self.device), self.lengths)
 
-    def parted(self, answers: np.ndarray, axis: int = 0) -> Any:
-        """Answers for all positions in the form in which the rows came: a list of one array for each, or one array."""
-        return np.split(answers, self.offsets[1:-1].tolist(), axis) if self.listed else answers
+    def parted(self, answers: np.ndarray, axis: int = 0, offsets: Tensor | None = None) -> Any:
+        """Answers for all positions in the form in which the rows came: a list of one array for each, or one array.
+
+        `offsets` say where the answers of each row start, if not where its own positions do.
+        """
+        starts = self.offsets if offsets is None else offsets
+        return np.split(answers, starts[1:-1].tolist(), axis) if self.listed else answers
 
     @property
     def device(self) -> torch.device:
@@ -176,8 +180,17 @@ class Ragged(Rows):
                     f"{p.shape[1:].numel()} features" if p.ndim > 1 else "plain numbers" for p in (piece, pieces[0])
                 )
                 raise DataError(f"{name}[{i}] has {own} at each step, but {name}[0] has {first}; all need the same.")
-        lengths = torch.tensor([0, *(len(piece) for piece in pieces)])
-        return Ragged(torch.cat(pieces), lengths.cumsum(0))
+        return Ragged(torch.cat(pieces), offsets_from(torch.tensor([len(piece) for piece in pieces])))
+
+    @staticmethod
+    def from_padded(padded: Tensor, lengths: Tensor) -> Ragged:
+        """The first so many steps of each row of (n, longest, …): the inverse of `padded`.
+
+        >>> Ragged.from_padded(torch.tensor([[1, 2], [3, 0]]), torch.tensor([2, 1])).values
+        tensor([1, 2, 3])
+        """
+        present = torch.arange(padded.shape[1], device=padded.device) < lengths.unsqueeze(1)
+        return Ragged(padded[present], offsets_from(lengths))
 
     @property
     def features(self) -> Tensor:
@@ -243,9 +256,18 @@ def index_of_parts(offsets: Tensor, rows: Tensor) -> tuple[Tensor, Tensor]:
     if rows.ndim != 1:
         raise NotImplementedError("rows of different lengths cannot be stacked into one tensor")
     lengths = offsets[rows + 1] - offsets[rows]
-    ends = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+    ends = offsets_from(lengths)
     shift = torch.repeat_interleave(offsets[rows] - ends[:-1], lengths)
     return torch.arange(int(ends[-1]), device=offsets.device) + shift, ends
+
+
+def offsets_from(lengths: Tensor) -> Tensor:
+    """Where rows of these lengths start, one after the other, and where the last one ends: (n + 1,).
+
+    >>> offsets_from(torch.tensor([2, 3]))
+    tensor([0, 2, 5])
+    """
+    return torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
 
 
 def row_size(x: Inputs) -> int:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ..core.errors import SpecError
 from ..core.spec import Spec, as_spec
@@ -84,6 +84,14 @@ class Network(Spec, axis="network"):
         """Whether rows are sequences or sets that may be shorter or longer than those the module was built for."""
         return False
 
+    def out_lengths(self, lengths: Tensor) -> Tensor | None:
+        """At how many positions it answers for rows with so many, (n,) → (n,); None: at as many, or once per row.
+
+        A module of one's own, or a function that builds one, says so by a method `out_lengths(lengths)`: a convolution
+        of stride 2 halves them. Targets of ragged rows then have those lengths.
+        """
+        return None
+
     def check(self, x: Inputs) -> None:
         """Raise a `DataError` for rows that the shape allows and the network does not, such as unknown tokens."""
 
@@ -135,6 +143,10 @@ class _Module(Network):
                 reset()
         return adopted(fresh)
 
+    def out_lengths(self, lengths: Tensor) -> Tensor | None:
+        """As the module says."""
+        return _told_lengths(self.module, lengths)
+
 
 class _Builder(Network):
     """A user's function `build(in_shape, out_features)` that returns an `nn.Module`."""
@@ -151,6 +163,25 @@ class _Builder(Network):
             returned = type(module).__name__
             raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {returned}.")
         return adopted(copy.deepcopy(module))
+
+    def out_lengths(self, lengths: Tensor) -> Tensor | None:
+        """As the function says, where it has an attribute of this name."""
+        return _told_lengths(self.function, lengths)
+
+
+def _told_lengths(owner: Any, lengths: Tensor) -> Tensor | None:
+    """What a user's `out_lengths` gives, once it is seen to be numbers of positions."""
+    rule = getattr(owner, "out_lengths", None)
+    if rule is None:
+        return None
+    told = rule(lengths)
+    counts = isinstance(told, Tensor) and not told.is_floating_point() and told.shape == lengths.shape
+    if not counts or bool((told < 0).any()):
+        shown = f"{told.dtype} of shape {tuple(told.shape)}" if isinstance(told, Tensor) else type(told).__name__
+        raise SpecError(
+            f"network: out_lengths must give an integer ≥ 0 for each of {len(lengths)} lengths; it gave {shown}."
+        )
+    return told
 
 
 def as_network(value: Any) -> Network:

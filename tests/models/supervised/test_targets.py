@@ -14,9 +14,9 @@ X = torch.zeros(3, 2, dtype=torch.float64)
 
 def test_a_missing_target_has_no_weight():
     y, weight = torch.tensor([1.0, torch.nan, 2.0]).double(), torch.tensor([2.0, 3.0, 0.5]).double()
-    assert dataset_of(Normal(), X, y, weight, torch.float64, per_position=False).weight.tolist() == [2.0, 0.0, 0.5]
-    assert dataset_of(Normal(), X, y, None, torch.float64, per_position=False).weight.tolist() == [1.0, 0.0, 1.0]
-    assert dataset_of(Normal(), X, y.nan_to_num(), None, torch.float64, per_position=False).weight is None
+    assert dataset_of(Normal(), X, y, weight, torch.float64, offsets=None).weight.tolist() == [2.0, 0.0, 0.5]
+    assert dataset_of(Normal(), X, y, None, torch.float64, offsets=None).weight.tolist() == [1.0, 0.0, 1.0]
+    assert dataset_of(Normal(), X, y.nan_to_num(), None, torch.float64, offsets=None).weight is None
 
 
 def test_a_stand_in_is_inside_the_support():
@@ -28,9 +28,9 @@ def test_a_stand_in_is_inside_the_support():
 def test_targets_of_which_none_counts_are_refused():
     nothing = torch.full((3,), torch.nan).double()
     with pytest.raises(DataError, match="y has no target at all: every one is missing"):
-        dataset_of(Normal(), X, nothing, None, torch.float64, per_position=False)
+        dataset_of(Normal(), X, nothing, None, torch.float64, offsets=None)
     with pytest.raises(DataError, match="No target has weight"):
-        dataset_of(Normal(), X, torch.zeros(3).double(), torch.zeros(3).double(), torch.float64, per_position=False)
+        dataset_of(Normal(), X, torch.zeros(3).double(), torch.zeros(3).double(), torch.float64, offsets=None)
 
 
 def test_shapes_in_words():

@@ -242,8 +242,9 @@ def _columns_of(model: Any, problem: Problem) -> Tensor | None:
     if problem.encode is None or not isinstance(known, np.ndarray):
         return None
     data = problem.data
-    rows = data.x[torch.zeros(len(known), dtype=torch.long, device=data.x.device)]
-    positions = (int(rows.lengths[0]),) if isinstance(data.y, Ragged) and isinstance(rows, Rows) else data.positions
+    row = int(data.y.lengths.argmax()) if isinstance(data.y, Ragged) else 0  # one that has targets
+    rows = data.x[torch.full((len(known),), row, dtype=torch.long, device=data.x.device)]
+    positions = (int(data.y.lengths[row]),) if isinstance(data.y, Ragged) else data.positions
     y = np.stack([np.full(positions, name) for name in known])
     try:
         labels = problem.encode(rows, list(y) if isinstance(data.y, Ragged) else y, None).y

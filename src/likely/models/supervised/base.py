@@ -35,7 +35,15 @@ from ...priors import Prior
 from .build import Sample, baseline, plan
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
-from .targets import dataset_of, entries_of, placed, weights_of, without_gaps
+from .targets import (
+    dataset_of,
+    entries_of,
+    offsets_of_targets,
+    placed,
+    weights_of,
+    weights_of_inputs,
+    without_gaps,
+)
 from .units import check_units, input_units
 
 __all__ = ["Supervised", "as_array"]
@@ -84,18 +92,13 @@ class Supervised(Estimator):
         network.check(x)
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
-        data = dataset_of(
-            likelihood, x, targets, self._weights(sample_weight, x), torch.float64, per_position=self.per_position_
-        )
+        given = self._weights(sample_weight, x)
+        data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x))
         self.target_ = self._target(likelihood, targets)
-        some = Sample(x[:2], self.per_position_) if isinstance(x, Rows) else None
+        some = Sample(x[:2], offsets_of_targets(self, x[:2])) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
         planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer)
-        given = self._weights(sample_weight, x)
-        if isinstance(data.weight, Tensor) and len(data.weight) == len(x):  # a row without any target does not count
-            counted = data.weight.reshape(len(x), -1).any(1).double()
-            given = counted if given is None else given * counted
-        inputs = input_units(planned, x, given) if self._standardises() else None
+        inputs = input_units(planned, x, weights_of_inputs(data, given)) if self._standardises() else None
         self.plan_ = planned if inputs is not None else replace(planned, columns=None)
         y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
         offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
@@ -133,7 +136,7 @@ class Supervised(Estimator):
         x = self._inputs(X)
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        data = dataset_of(likelihood, x, targets, self._weights(w, x), dtype, per_position=self.per_position_)
+        data = dataset_of(likelihood, x, targets, self._weights(w, x), dtype, offsets_of_targets(self, x))
         return placed(data, dtype, device, self.plan_.integer)
 
     def _standardises(self) -> bool:
@@ -142,17 +145,17 @@ class Supervised(Estimator):
         return bool(self.standardise)
 
     def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
-        """y of each row, or of each position of `Rows`, as `_targets` reads them."""
+        """y of each row, or of each position of the answers, as `_targets` reads them."""
         return self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
 
     def _weights(self, sample_weight: Any, x: Inputs) -> Tensor | None:
-        return weights_of(sample_weight, x, per_position=self.per_position_)
+        return weights_of(sample_weight, x, offsets_of_targets(self, x))
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions).
 
-        Where sequences or graphs have a target at each of their positions, n counts those, one row after the other.
+        Where sequences or graphs have targets at positions, n counts those, one row after the other.
         """
         return self._predictive(self._rows(X))
 
@@ -168,15 +171,16 @@ class Supervised(Estimator):
         filled, missing = without_gaps(likelihood, targets)
 
         def log_prob(rows: Inputs, entries: slice) -> np.ndarray:
-            each = self._predictive(rows).log_prob(filled[entries].to(x.device, self.posterior_.dtype))
-            return as_array(torch.where(missing[entries].to(x.device), 0.0, each).reshape(len(each), -1).sum(1))
+            targets = filled[entries].to(x.device, self.posterior_.dtype)
+            log_probs = torch.where(missing[entries].to(x.device), 0.0, self._predictive(rows).log_prob(targets))
+            return as_array(log_probs.flatten(1).sum(1) if log_probs.ndim > 1 else log_probs)
 
         answer = self._in_blocks(x, log_prob)
-        if self.per_position_ and isinstance(x, Rows):
-            return as_array(
-                torch.zeros(len(x), dtype=self.posterior_.dtype).index_add(0, x.owner.cpu(), torch.from_numpy(answer))
-            )
-        return answer
+        offsets = offsets_of_targets(self, x)
+        if offsets is None:
+            return answer
+        entries = Ragged(torch.from_numpy(answer), offsets.cpu())
+        return as_array(torch.zeros(len(x), dtype=entries.dtype).index_add(0, entries.owner, entries.values))
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Any:
         """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions).
@@ -199,8 +203,8 @@ class Supervised(Estimator):
         with threads_for(work * members * min(step, len(x))):
             if len(x) <= step:
                 return answer(x, slice(None))
-            at_positions = self.per_position_ and isinstance(x, Rows)
-            ends = x.offsets.tolist() if at_positions and isinstance(x, Rows) else range(len(x) + 1)
+            offsets = offsets_of_targets(self, x)
+            ends = range(len(x) + 1) if offsets is None else offsets.tolist()
             answers = np.empty(0)
             for first in range(0, len(x), step):
                 last = min(first + step, len(x))
@@ -221,7 +225,8 @@ class Supervised(Estimator):
 
     def _parted(self, answers: np.ndarray, x: Inputs, axis: int = 0) -> Any:
         """Answers in the form of y."""
-        return x.parted(answers, axis) if self.per_position_ and isinstance(x, Rows) else answers
+        offsets = offsets_of_targets(self, x)
+        return answers if offsets is None or not isinstance(x, Rows) else x.parted(answers, axis, offsets)
 
     def _rows(self, X: Any) -> Inputs:
         """Rows to ask about, where the posterior is."""

@@ -107,10 +107,10 @@ class Plan:
 
 
 class Sample(NamedTuple):
-    """Some `Rows` to ask a network about, and whether there are targets at each of their positions."""
+    """Some `Rows` to ask a network about, and where the targets of each start, if it may have several."""
 
     x: Rows
-    per_position: bool
+    offsets: Tensor | None
 
 
 def plan(
@@ -258,11 +258,12 @@ def _output_shape(
         raise SpecError(f"network {name} cannot take rows of shape {in_shape}: {reason}") from error
     finally:
         module.train(training)
-    count = len(x.features) if sample is not None and sample.per_position else len(x)
+    at_positions = sample is not None and sample.offsets is not None
+    count = int(sample.offsets[-1]) if sample is not None and sample.offsets is not None else len(x)
     if not isinstance(out, Tensor) or out.ndim < 1 or out.shape[0] != count:
-        found = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
-        each, what = ("position", "positions") if sample is not None and sample.per_position else ("row", "rows")
+        given = tuple(out.shape) if isinstance(out, Tensor) else type(out).__name__
+        what = "position" if at_positions else "row"
         raise SpecError(
-            f"network must give a tensor with one entry for each {each}; for {count} {what} it gave {found}."
+            f"network must give a tensor with one entry for each {what}; for {count} {what}s it gave {given}."
         )
     return tuple(out.shape[1:])

@@ -13,12 +13,12 @@ from torch.func import functional_call
 from ...core.declared import COUNTS
 from ...core.errors import ModelFileError
 from ...core.learned import restore_columns
-from ...data.rows import Rows
 from ...inference import Posterior
 from ...likelihoods import Target
 from ...networks import as_network
 from .build import Plan
 from .inputs import KINDS, rows_of_zeros
+from .targets import offsets_of_targets
 from .units import check_restored
 
 __all__ = ["restore", "state_of"]
@@ -73,10 +73,15 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
 @torch.no_grad()
 def _check_answer(model: Any, size: int) -> None:
     """Raise a `ModelFileError` unless the network answers with η of the shape of the targets."""
-    x = rows_of_zeros(model.kind_, model.in_shape_)
+    network = as_network(model.network)
+    own = (
+        network.out_lengths(torch.ones(1, dtype=torch.long)) is not None
+    )  # it may need as many steps as it was built for
+    x = rows_of_zeros(model.kind_, model.in_shape_, model.in_shape_[0] if own else 3)
     x = x.to(torch.long if model.plan_.integer else model.posterior_.dtype)
     eta = functional_call(model.posterior_.module, model.posterior_.member(0), (x,))
-    entries = len(x.features) if model.per_position_ and isinstance(x, Rows) else len(x)
+    offsets = offsets_of_targets(model, x)
+    entries = len(x) if offsets is None else int(offsets[-1])
     if tuple(eta.shape) != (entries, *model.positions_, size):
         answer = tuple(eta.shape[1:])
         raise ModelFileError(

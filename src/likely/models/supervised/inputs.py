@@ -13,10 +13,10 @@ from torch import Tensor
 from ...core.errors import DataError
 from ...core.validation import as_rows
 from ...data.graph import Graph, Graphs
-from ...data.rows import Inputs, Ragged, Rows
-from ...networks import as_network
+from ...data.rows import Inputs, Ragged, Rows, offsets_from
+from ...networks import Network, as_network
 
-__all__ = ["KINDS", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
+__all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
 
 KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
 
@@ -62,8 +62,8 @@ def kind_of(x: Inputs) -> str:
     return x.kind if isinstance(x, Rows) else "tensor"
 
 
-def rows_of_zeros(kind: str, in_shape: tuple[int, ...]) -> Inputs:
-    """Two rows to ask a network about: zeros of this shape, sequences of up to three steps, or small graphs.
+def rows_of_zeros(kind: str, in_shape: tuple[int, ...], steps: int = 3) -> Inputs:
+    """Two rows to ask a network about: zeros of this shape, sequences of up to so many steps, or small graphs.
 
     >>> rows_of_zeros("tensor", (3,)).shape
     torch.Size([2, 3])
@@ -71,41 +71,70 @@ def rows_of_zeros(kind: str, in_shape: tuple[int, ...]) -> Inputs:
     if kind == "tensor":
         return torch.zeros(2, *in_shape)
     if kind == "sequence":
-        steps = min(in_shape[0], 3)
+        steps = min(in_shape[0], steps)
         return Ragged.of([torch.zeros(steps, *in_shape[1:]), torch.zeros(1, *in_shape[1:])])
     edges = torch.tensor([[0], [1]])
     edge_features = torch.zeros(1, in_shape[1]) if len(in_shape) > 1 else None
     return Graphs.of([Graph(torch.zeros(2, in_shape[0]), edges, edge_features)] * 2)
 
 
-def joined(y: Any, x: Rows) -> Any | None:
-    """y of every position, one row after the other, if y has entries for them; None if it has one for each row."""
-    lengths = x.lengths.tolist()
+def answer_offsets(network: Network, x: Rows) -> Tensor:
+    """Where the answers of each row start, if the network answers at positions: at those of x, or at its own."""
+    own = network.out_lengths(x.lengths)
+    return x.offsets if own is None else offsets_from(own)
+
+
+def joined(y: Any, x: Rows, offsets: Tensor) -> Any | None:
+    """y of every position, one row after the other, if y has entries for them; None if it has one for each row.
+
+    The network answers at positions that start at these offsets. y may also be `Ragged`.
+    """
+    if isinstance(y, Ragged):
+        if len(y) != len(x):
+            raise DataError(f"y has {len(y)} rows, but X has {len(x)}.")
+        _check_lengths(y.lengths.tolist(), x, offsets)
+        return y.values.numpy(force=True)
     if not x.listed and not _listed(y, 1):
         return y
     if not isinstance(y, list | tuple) and not (isinstance(y, np.ndarray) and y.dtype == object):
         return None
-    if len(y) != len(lengths) or not all(_listed(each, None) for each in y):
+    if len(y) != len(x) or not all(_listed(part, None) for part in y):
         return None
-    for i, (each, wanted) in enumerate(zip(y, lengths, strict=True)):
-        if len(each) != wanted:
-            if len({len(own) for own in y}) == 1:  # the same for all: several outputs of each row
-                return None
-            place = "nodes" if x.kind == "graph" else "steps"
-            raise DataError(f"y[{i}] has {len(each)} entries, but {x.kind} {i} has {wanted} {place}.")
-    return np.concatenate([np.asarray(each) for each in y])
+    lengths = [len(part) for part in y]
+    if len(set(lengths)) == 1 and offsets is x.offsets and lengths != offsets.diff().tolist():
+        return None  # the same for all: several outputs of each row
+    _check_lengths(lengths, x, offsets)
+    filled = [np.asarray(part) for part in y if len(part)]  # an empty list is of no type
+    return np.concatenate(filled) if filled else np.empty(0)
 
 
-def flat_weights(sample_weight: Any, x: Rows) -> Any:
-    """The weight of each row at each of its positions; one graph may have a weight for each node."""
+def _check_lengths(lengths: list[int], x: Rows, offsets: Tensor) -> None:
+    """Raise a `DataError` that names the first row whose targets are not as many as the network's answers."""
+    for i, (given, wanted) in enumerate(zip(lengths, offsets.diff().tolist(), strict=True)):
+        if given == wanted:
+            continue
+        place = "nodes" if x.kind == "graph" else "steps"
+        if offsets is x.offsets:
+            raise DataError(
+                f"y[{i}] has {given} entries, but {x.kind} {i} has {wanted} {place}. A network that answers at other "
+                "positions says at how many by a method out_lengths(lengths)."
+            )
+        raise DataError(
+            f"y[{i}] has {given} entries, but for the {int(x.lengths[i])} {place} of {x.kind} {i} the network answers "
+            f"at {wanted} positions, as its out_lengths says: y[{i}] needs {wanted} entries."
+        )
+
+
+def flat_weights(sample_weight: Any, x: Rows, offsets: Tensor) -> Any:
+    """The weight of each row at each of its targets; one graph may have a weight for each node."""
     given = np.asarray(sample_weight)
-    if not x.listed and given.shape == (len(x.features),):
+    if not x.listed and given.shape == (int(offsets[-1]),):
         return given
     if given.shape != (len(x),):
         raise DataError(
             f"sample_weight has shape {given.shape}; it must have one number for each {x.kind}: ({len(x)},)."
         )
-    return np.repeat(given, x.lengths.numpy())
+    return np.repeat(given, offsets.diff().numpy(force=True))
 
 
 def _as_kind(X: Any) -> Rows | None:

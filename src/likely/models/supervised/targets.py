@@ -12,14 +12,25 @@ from ...core.validation import as_weights
 from ...data.rows import Inputs, Ragged, Rows
 from ...inference.dataset import Dataset
 from ...likelihoods import Likelihood
-from .inputs import flat_weights, joined
+from ...networks import as_network
+from .inputs import answer_offsets, flat_weights, joined
 
-__all__ = ["dataset_of", "entries_of", "placed", "rows_of", "weights_of", "without_gaps"]
+__all__ = [
+    "dataset_of",
+    "entries_of",
+    "offsets_of_targets",
+    "placed",
+    "rows_of",
+    "weights_of",
+    "weights_of_inputs",
+    "without_gaps",
+]
 
 
 def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
-    """y with an entry for each row, or for each position of `Rows`, one row after the other; how many it needs."""
-    per_position = joined(y, x) if isinstance(x, Rows) else None
+    """y with an entry for each row, or for each position of the answers, one row after the other; how many it needs."""
+    offsets = answer_offsets(as_network(model.network), x) if isinstance(x, Rows) else torch.empty(0)
+    per_position = joined(y, x, offsets) if isinstance(x, Rows) else None
     if reset:
         model.per_position_ = per_position is not None
     elif (per_position is not None) != model.per_position_:
@@ -27,21 +38,44 @@ def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]
         raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
     if per_position is None:
         return y, len(x)
-    assert isinstance(x, Rows)
-    return per_position, len(x.features)
+    return per_position, int(offsets[-1])
 
 
-def weights_of(sample_weight: Any, x: Inputs, *, per_position: bool) -> Tensor | None:
-    """The weight of each row, or of each position where targets are `per_position`."""
-    if sample_weight is None or not per_position or not isinstance(x, Rows):
+def offsets_of_targets(model: Any, x: Inputs) -> Tensor | None:
+    """Where the targets of each row start, (n + 1,); None where a row has one, or as many as every other."""
+    return answer_offsets(as_network(model.network), x) if model.per_position_ and isinstance(x, Rows) else None
+
+
+def weights_of(sample_weight: Any, x: Inputs, offsets: Tensor | None) -> Tensor | None:
+    """The weight of each row, or of each of its targets where those start at these offsets."""
+    if sample_weight is None or offsets is None or not isinstance(x, Rows):
         return as_weights(sample_weight, x)
-    return as_weights(flat_weights(sample_weight, x), x.features)
+    return as_weights(flat_weights(sample_weight, x, offsets), torch.empty(int(offsets[-1])))
+
+
+def weights_of_inputs(data: Dataset, weight: Tensor | None) -> Tensor | None:
+    """How much the features of each row count, or of each position that has a target: not at all without one.
+
+    `weight` has a number for each row or target. Where targets are not at the positions of x, a row counts if one of
+    them does.
+    """
+    if isinstance(data.y, Ragged) and isinstance(data.x, Rows) and data.y.offsets is not data.x.offsets:
+        if not isinstance(data.weight, Ragged):
+            return None
+        return torch.zeros(len(data)).double().scatter_reduce(0, data.weight.owner, data.weight.values, "amax")
+    if isinstance(data.weight, Tensor):
+        counted = data.weight.reshape(len(data), -1).any(1).double()
+        return counted if weight is None else weight * counted
+    return weight
 
 
 def dataset_of(
-    likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype, *, per_position: bool
+    likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype, offsets: Tensor | None
 ) -> Dataset:
-    """Rows, targets and weights; a missing target has weight 0, and at least one has to count."""
+    """Rows, targets and weights; a missing target has weight 0, and at least one has to count.
+
+    `offsets` say where the targets of each row start, if there may be several.
+    """
     positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
     y, missing = without_gaps(likelihood, y)
     if bool(missing.all()):
@@ -52,10 +86,10 @@ def dataset_of(
         weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
     if weight is not None and not bool(weight.any()):
         raise DataError("No target has weight: rows with sample_weight above 0 have no label.")
-    if not per_position or not isinstance(x, Rows):
+    if offsets is None:
         return Dataset(x, y, weight, dtype, positions)
-    weights = None if weight is None else Ragged(weight, x.offsets)
-    return Dataset(x, Ragged(y, x.offsets), weights, dtype, positions)
+    weights = None if weight is None else Ragged(weight, offsets)
+    return Dataset(x, Ragged(y, offsets), weights, dtype, positions)
 
 
 def without_gaps(likelihood: Likelihood, y: Tensor) -> tuple[Tensor, Tensor]:
