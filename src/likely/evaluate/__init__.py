@@ -1,10 +1,24 @@
-"""How good is it? Metrics, proper scores, calibration, coverage, cross-validation, comparison, bias and variance."""
+"""How good is it? Metrics, proper scores, calibration, coverage, cross-validation, comparison, generated rows."""
 
 from __future__ import annotations
 
 from .comparison import Leaderboard, compare
 from .decomposition import BiasVariance, bias_variance
 from .gap import Gap, generalisation_gap
+from .generated import (
+    ClosestRecord,
+    Discrepancy,
+    Fidelity,
+    Modes,
+    TwoSample,
+    closest_record,
+    fidelity,
+    frechet_distance,
+    inception_score,
+    mmd,
+    modes,
+    two_sample,
+)
 from .intervals import Coverage, coverage
 from .metrics import (
     accuracy,
@@ -28,26 +42,37 @@ from .validation import CrossValidation, cross_validate
 __all__ = [
     "PIT",
     "BiasVariance",
+    "ClosestRecord",
     "Coverage",
     "CrossValidation",
+    "Discrepancy",
+    "Fidelity",
     "Gap",
     "Leaderboard",
+    "Modes",
     "Reliability",
+    "TwoSample",
     "accuracy",
     "bias_variance",
     "brier",
     "calibration",
+    "closest_record",
     "compare",
     "confusion_matrix",
     "coverage",
     "cross_validate",
     "crps",
     "f1",
+    "fidelity",
+    "frechet_distance",
     "generalisation_gap",
+    "inception_score",
     "log_loss",
     "log_score",
     "log_scores",
     "mae",
+    "mmd",
+    "modes",
     "perplexity",
     "precision",
     "r2",
@@ -55,4 +80,5 @@ __all__ = [
     "rmse",
     "roc_auc",
     "split",
+    "two_sample",
 ]
