@@ -66,8 +66,8 @@ from likely.core import distributed
 
 for line in sys.stdin:
     script, folder = line.split("\\t")
-    found = runpy.run_path(script)["found"]
-    np.savez(f"{folder.strip()}/{distributed.rank()}.npz", **found)
+    answers = runpy.run_path(script)["answers"]
+    np.savez(f"{folder.strip()}/{distributed.rank()}.npz", **answers)
     print("done", flush=True)
 """
 
@@ -94,27 +94,27 @@ def two_processes(tmp_path_factory):
         for rank in range(2)
     ]
     yield started, folder
-    for each in started:
-        each.stdin.close()
-        each.wait(60)
+    for process in started:
+        process.stdin.close()
+        process.wait(60)
 
 
 @pytest.fixture
 def by_processes(two_processes, tmp_path):
-    """Runs a script here, and in two processes that fit together: what its `found` holds here, and in each of them."""
+    """Runs a script here, and in two processes that fit together: what its `answers` hold here, and in each of them."""
 
     def by_processes(script):
         started, logs = two_processes
         path = tmp_path / "script.py"
         path.write_text(script)
-        for each in started:
-            each.stdin.write(f"{path}\t{tmp_path}\n")
-            each.stdin.flush()
-        alone = runpy.run_path(str(path))["found"]
-        timers = [threading.Timer(240, each.kill) for each in started]
-        for rank, (each, timer) in enumerate(zip(started, timers, strict=True)):
+        for process in started:
+            process.stdin.write(f"{path}\t{tmp_path}\n")
+            process.stdin.flush()
+        alone = runpy.run_path(str(path))["answers"]
+        timers = [threading.Timer(240, process.kill) for process in started]
+        for rank, (process, timer) in enumerate(zip(started, timers, strict=True)):
             timer.start()
-            answer = each.stdout.readline()
+            answer = process.stdout.readline()
             timer.cancel()
             assert answer == "done\n", (logs / f"error{rank}").read_text()[-4000:]
         return alone, *(dict(np.load(tmp_path / f"{rank}.npz")) for rank in range(2))

@@ -55,7 +55,7 @@ def test_energy_never_rises_unit_by_unit_and_recall_ends_at_rest(seed, count, un
 def test_the_end_of_recall_is_that_of_a_plain_loop(seed, count, units):
     """One unit after another, in the same random order, with the input computed anew each time."""
     net, state = Hopfield().fit(random_patterns(count, units, seed)), random_patterns(1, units, seed + 7)
-    found = net.recall(state, random_state=3)[0]
+    recalled = net.recall(state, random_state=3)[0]
     x, random = state[0].astype(float), np.random.default_rng(likely.core.random.seed_of(3))
     while True:
         before = x.copy()
@@ -65,7 +65,7 @@ def test_the_end_of_recall_is_that_of_a_plain_loop(seed, count, units):
                 x[unit] = np.sign(field)
         if np.array_equal(before, x):
             break
-    np.testing.assert_array_equal(found, x)
+    np.testing.assert_array_equal(recalled, x)
 
 
 def test_energy_is_the_sum_over_pairs():

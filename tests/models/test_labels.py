@@ -36,9 +36,9 @@ def read(y, **kwargs):
     ids=str,
 )
 def test_codes_and_classes_give_the_labels_back(labels):
-    found, missing = read(labels)
-    classes = np.unique(found)
-    codes = encode_labels(found, missing, classes)
+    read_labels, missing = read(labels)
+    classes = np.unique(read_labels)
+    codes = encode_labels(read_labels, missing, classes)
     np.testing.assert_array_equal(classes[codes.astype(int)], labels)
     back = restore_classes(state_of_classes(classes))
     np.testing.assert_array_equal(back, classes)
@@ -57,9 +57,9 @@ def test_codes_and_classes_give_the_labels_back(labels):
     ids=["nan", "none", "pandas text", "pandas numbers", "torch"],
 )
 def test_missing_labels_are_seen_in_every_kind_of_column(labels, missing):
-    found, gone = read(labels)
+    present, gone = read(labels)
     assert gone.tolist() == missing
-    codes = encode_labels(found, gone, np.unique(found[~gone]))
+    codes = encode_labels(present, gone, np.unique(present[~gone]))
     np.testing.assert_array_equal(np.isnan(codes), missing)
 
 

@@ -167,8 +167,8 @@ def test_weights_are_routed_through_pipelines_and_cross_validation(data):
         np.testing.assert_allclose(fitted.predict(X), kept.predict(X), rtol=1e-10)
 
         folds = KFold(2, shuffle=True, random_state=0)
-        found = cross_validate(model, X, y, cv=folds, params={"sample_weight": weight})["test_score"]
-        for score, (train, test) in zip(found, folds.split(X), strict=True):
+        scores = cross_validate(model, X, y, cv=folds, params={"sample_weight": weight})["test_score"]
+        for score, (train, test) in zip(scores, folds.split(X), strict=True):
             alone = Regressor().fit(X[train], y[train], weight[train])
             np.testing.assert_allclose(score, alone.score(X[test], y[test], weight[test]))
         with pytest.raises(ValueError, match="sample_weight"):

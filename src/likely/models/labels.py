@@ -102,17 +102,17 @@ def encode_labels(labels: np.ndarray, missing: np.ndarray, classes: np.ndarray) 
     index = np.zeros(labels.shape, dtype=np.intp)
     present = labels[~missing]
     if is_text(present) == is_text(classes):
-        found = np.minimum(np.searchsorted(classes, present), len(classes) - 1)
-        unknown = classes[found] != present
+        position = np.minimum(np.searchsorted(classes, present), len(classes) - 1)
+        unknown = classes[position] != present
     else:  # "1" is not 1
-        found, unknown = np.zeros(len(present), dtype=np.intp), np.ones(len(present), dtype=bool)
+        position, unknown = np.zeros(len(present), dtype=np.intp), np.ones(len(present), dtype=bool)
     if unknown.any():
         row = np.argwhere(~missing)[unknown.argmax()][0]
         raise DataError(
             f"y has the class {shown(present[unknown][:1])} at row {row}, which was not seen in fit; "
             f"known: {shown(classes)}."
         )
-    index[~missing] = found
+    index[~missing] = position
     return np.where(missing, np.nan, index)
 
 
@@ -197,10 +197,10 @@ def _check_kind(labels: np.ndarray) -> None:
     kind = labels.dtype.kind
     if kind == "O":
         kinds = {type(value) for value in labels}
-        names = ", ".join(sorted(found.__name__ for found in kinds))
-        if not all(issubclass(found, str | int | float | np.number | np.bool_) for found in kinds):
+        names = ", ".join(sorted(label_type.__name__ for label_type in kinds))
+        if not all(issubclass(label_type, str | int | float | np.number | np.bool_) for label_type in kinds):
             raise DataError(f"y has labels of the type {names}; labels are text, whole numbers or booleans.")
-        if len({issubclass(found, str) for found in kinds}) > 1:
+        if len({issubclass(label_type, str) for label_type in kinds}) > 1:
             raise DataError(f"y mixes labels of different types ({names}); make them all text or all numbers.")
         labels = np.array(labels.tolist())
     elif kind not in "iufbU":

@@ -153,14 +153,14 @@ holes = np.where(random.random(X.shape) < 0.2, np.nan, X)
 weight = random.uniform(0, 2, size=301)
 counts = random.poisson(np.exp(0.5 * X))
 few = EM(max_iter=12, tol=0.0, starts=2)
-found = {}
+answers = {}
 
 
 def keep(name, model, X, **more):
     model.fit(X, **more)
     names = ("weights_", "means_", "covariances_", "eta_", "history_")
     arrays = [getattr(model, name) for name in names if hasattr(model, name)]
-    found[name] = np.concatenate([np.ravel(a) for a in (*arrays, model.log_prob(X))])
+    answers[name] = np.concatenate([np.ravel(a) for a in (*arrays, model.log_prob(X))])
 
 
 for kind in ("full", "tied", "diag", "spherical"):
@@ -171,7 +171,7 @@ keep("again", GaussianMixture(3, inference=few, means_init=far), X)
 keep("poisson", Mixture(Poisson(), 3, few, random_state=0), counts, sample_weight=weight)
 keep("student", Mixture(StudentT(), 2, EM(max_iter=4, tol=0.0), random_state=0), holes)
 keep("point", Mixture(Normal(), 2, few, random_state=0), np.concatenate([np.zeros((20, 3)), X]))
-found["unseeded"] = KMeans(4).fit(X).cluster_centers_
+answers["unseeded"] = KMeans(4).fit(X).cluster_centers_
 """
 
 

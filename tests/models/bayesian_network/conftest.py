@@ -34,8 +34,8 @@ class Enumeration:
     def marginals(self, codes, weights=None):
         joint = self.given(codes, weights)
         axes = range(joint.ndim)
-        found = [joint.sum(tuple(axis for axis in axes if axis != variable)) for variable in axes]
-        return np.concatenate(found) / joint.sum()
+        sums = [joint.sum(tuple(axis for axis in axes if axis != variable)) for variable in axes]
+        return np.concatenate(sums) / joint.sum()
 
 
 def random_network(seed, count, zeros=False):

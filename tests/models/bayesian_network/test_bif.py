@@ -43,9 +43,9 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, network, seed):
     states = [[f"s{number}" for number in range(size)] for size in network_tables.sizes]
     given = network_tables.split(vector)
     write_bif(tmp_path / "net.bif", dag, states, given)
-    edges, found, tables = read_bif(tmp_path / "net.bif")
+    edges, states_read, tables = read_bif(tmp_path / "net.bif")
     assert Dag.from_edges(edges) == dag
-    assert list(found.values()) == states
+    assert list(states_read.values()) == states
     for first, second in zip(given, tables, strict=True):
         np.testing.assert_array_equal(first, second)
 

@@ -52,7 +52,7 @@ def test_elimination_always_takes_the_fewest_fill_edges(network):
     for seed in range(10):
         neighbours = network(seed, 12)[0].dag.moral()
         order, later = eliminate(neighbours, [2] * 12)
-        graph = nx.Graph((a, b) for a, each in enumerate(neighbours) for b in each)
+        graph = nx.Graph((a, b) for a, around in enumerate(neighbours) for b in around)
         graph.add_nodes_from(range(12))
 
         def fill(variable, graph=graph):
@@ -60,7 +60,7 @@ def test_elimination_always_takes_the_fewest_fill_edges(network):
             return sum(not graph.has_edge(a, b) for a, b in pairs)
 
         for variable in order:
-            assert fill(variable) == min(fill(each) for each in graph)
+            assert fill(variable) == min(fill(candidate) for candidate in graph)
             assert later[variable] == set(graph.neighbors(variable))
             graph.add_edges_from(itertools.combinations(list(graph.neighbors(variable)), 2))
             graph.remove_node(variable)
@@ -81,8 +81,8 @@ def test_places_follow_the_axes_of_the_cliques(network):
     plan = schedule(tables.dag, tables.sizes, tree)
     for variable in range(8):
         clique = tree.cliques[plan.family_home[variable]]
-        found = vector[plan.family[plan.family_start[variable] : plan.family_start[variable + 1]]]
+        spread = vector[plan.family[plan.family_start[variable] : plan.family_start[variable + 1]]]
         table = tables.split(vector)[variable]
-        for entry, states in enumerate(np.ndindex(*(tables.sizes[each] for each in clique))):
+        for entry, states in enumerate(np.ndindex(*(tables.sizes[member] for member in clique))):
             at = dict(zip(clique, states, strict=True))
-            assert found[entry] == table[tuple(at[each] for each in tables.dag.family(variable))]
+            assert spread[entry] == table[tuple(at[member] for member in tables.dag.family(variable))]

@@ -132,11 +132,11 @@ rng = np.random.default_rng(0)
 X = pd.DataFrame(rng.integers(0, 3, (101, 3)), columns=["a", "b", "c"])
 holes = X.mask(rng.random(X.shape) < 0.2)
 weight = rng.uniform(0, 2, 101)
-found = {}
+answers = {}
 for kind, rows in (("full", X), ("holes", holes)):
     model = BayesianNetwork([("a", "b"), ("b", "c")], smoothing=0.1, random_state=0, inference=EM(8, tol=0.0))
     model.fit(rows, sample_weight=weight)
-    found |= {kind + "/tables": model.probabilities_, kind + "/elbo": model.history_}
+    answers |= {kind + "/tables": model.probabilities_, kind + "/elbo": model.history_}
 """
 
 

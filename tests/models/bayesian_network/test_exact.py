@@ -118,10 +118,10 @@ def test_draws_given_evidence_have_the_posterior_of_whole_states(network, enumer
     rows = 20_000
     log_z, drawn = inference.sample(codes, rows, np.random.default_rng(seed), weights)
     np.testing.assert_allclose(log_z, inference.log_prob(codes, weights)[0])
-    found = np.bincount(np.ravel_multi_index(tuple(drawn.T), tables.sizes), minlength=len(expected))
-    assert found[expected == 0].sum() == 0
+    counts = np.bincount(np.ravel_multi_index(tuple(drawn.T), tables.sizes), minlength=len(expected))
+    assert counts[expected == 0].sum() == 0
     often = expected * rows >= 5
-    pooled = np.append(found[often], found[~often].sum()), np.append(expected[often], expected[~often].sum()) * rows
+    pooled = np.append(counts[often], counts[~often].sum()), np.append(expected[often], expected[~often].sum()) * rows
     keep = pooled[1] > 0
     statistic = ((pooled[0] - pooled[1])[keep] ** 2 / pooled[1][keep]).sum()
     assert statistic < chi2.isf(1e-6, keep.sum() - 1)

@@ -54,8 +54,8 @@ def test_states_are_different_values_of_one_kind(states):
 
 
 def test_states_of_numpy_become_plain():
-    found = check_states({"wet": np.arange(3)}, DAG)
-    assert found == {"wet": [0, 1, 2]}
-    assert {type(state) for state in found["wet"]} == {int}
+    states = check_states({"wet": np.arange(3)}, DAG)
+    assert states == {"wet": [0, 1, 2]}
+    assert {type(state) for state in states["wet"]} == {int}
     with pytest.raises(SpecError, match=r"states must be \{variable"):
         check_states(["a"], DAG)

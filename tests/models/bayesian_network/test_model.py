@@ -50,7 +50,7 @@ def enumerate_rows(model):
     for row in rows:
         at = {name: model.states_[name].index(state) for name, state in zip(model.names_, row, strict=True)}
         tables = model.tables_
-        factors = [tables[name][tuple(at[each] for each in [*parents[name], name])] for name in model.names_]
+        factors = [tables[name][tuple(at[member] for member in [*parents[name], name])] for name in model.names_]
         probability.append(np.prod(factors))
     return pd.DataFrame(rows, columns=model.names_), np.array(probability)
 
@@ -149,7 +149,7 @@ def turn(model, name):
     before = [a for a, b in ASIA_EDGES if b == name]
     after = [a for a, b in sorted(ASIA_EDGES) if b == name]
     table = model.tables_[name]
-    return table.transpose([*(before.index(each) for each in after), table.ndim - 1])
+    return table.transpose([*(before.index(parent) for parent in after), table.ndim - 1])
 
 
 # --- the graph ------------------------------------------------------------------------------------------------------

@@ -25,11 +25,11 @@ def test_ancestral_draws_have_the_joint_distribution(network, enumeration, seed)
     expected = enumeration(tables, vector).joint.reshape(-1)
     rows = 20_000
     drawn = tables.ancestral(vector, rows, np.random.default_rng(seed))
-    found = np.bincount(np.ravel_multi_index(tuple(drawn.T), tables.sizes), minlength=len(expected))
+    counts = np.bincount(np.ravel_multi_index(tuple(drawn.T), tables.sizes), minlength=len(expected))
     often = expected * rows >= 5
-    found = np.append(found[often], found[~often].sum())
+    counts = np.append(counts[often], counts[~often].sum())
     expected = np.append(expected[often], expected[~often].sum()) * rows
-    assert ((found - expected)[expected > 0] ** 2 / expected[expected > 0]).sum() < chi2.isf(1e-6, len(expected) - 1)
+    assert ((counts - expected)[expected > 0] ** 2 / expected[expected > 0]).sum() < chi2.isf(1e-6, len(expected) - 1)
 
 
 def test_states_of_probability_zero_are_never_drawn():

@@ -34,9 +34,9 @@ def bound(kind, missing=False):
 @pytest.mark.parametrize("kind", [*GAUSSIANS, *LIKELIHOODS])
 def test_the_smooth_density_is_the_density(kind, missing):
     emission, x, params = bound(kind, missing)
-    found = emission.smooth_log_prob(params, x)
-    assert found.shape == (ROWS, STARTS, COMPONENTS)
-    torch.testing.assert_close(found, emission.log_prob(params, x), rtol=1e-9, atol=1e-9)
+    log_prob = emission.smooth_log_prob(params, x)
+    assert log_prob.shape == (ROWS, STARTS, COMPONENTS)
+    torch.testing.assert_close(log_prob, emission.log_prob(params, x), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])

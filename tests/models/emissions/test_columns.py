@@ -57,12 +57,12 @@ def by_part(emission, eta):
     """Each part's likelihood, η and column, one for each target."""
     pieces = eta.split([part.size for part in emission.parts], -1)
     for part, piece in zip(emission.parts, pieces, strict=True):
-        each = piece.unflatten(-1, (part.count, -1))
+        targets = piece.unflatten(-1, (part.count, -1))
         for j in range(part.count):
             columns = (
                 part.columns if part.likelihood.event_dim else slice(part.columns.start + j, part.columns.start + j + 1)
             )
-            yield part.likelihood, each[..., j, :], columns
+            yield part.likelihood, targets[..., j, :], columns
 
 
 def target(likelihood, x, columns):
@@ -78,8 +78,8 @@ def test_log_prob_is_the_sum_over_columns():
     assert table.shape == (30, 2, 3)
     for start in range(2):
         for k in range(3):
-            each = [like.log_prob(own, target(like, x, j)) for like, own, j in by_part(emission, eta[start, k])]
-            torch.testing.assert_close(table[:, start, k], sum(each))
+            log_probs = [like.log_prob(own, target(like, x, j)) for like, own, j in by_part(emission, eta[start, k])]
+            torch.testing.assert_close(table[:, start, k], sum(log_probs))
 
 
 def test_a_missing_value_is_left_out():
@@ -127,9 +127,9 @@ def test_the_m_step_is_weighted_maximum_likelihood_column_by_column(likelihood):
     weight = weights_of(120, 2, 2)
     emission = Columns.of(likelihood, x, smoothing=0.0)
     eta = fitted(emission, x, weight)["eta"]
-    for own, found, columns in by_part(emission, eta.flatten(0, 1)):
+    for own, estimate, columns in by_part(emission, eta.flatten(0, 1)):
         expected = own.weighted_mle(target(own, x, columns), weight.flatten(1))
-        torch.testing.assert_close(found, expected, atol=1e-7, rtol=1e-7)
+        torch.testing.assert_close(estimate, expected, atol=1e-7, rtol=1e-7)
 
 
 @pytest.mark.parametrize("likelihood", ALL, ids=repr)
@@ -137,9 +137,9 @@ def test_smoothing_is_a_share_of_all_rows(likelihood):
     """ε·mean over all rows is a weight of ε/n more for each of them."""
     x = rows_of([likelihood], 80)
     weight = weights_of(80, 1, 2)
-    found = fitted(Columns.of(likelihood, x, smoothing=8.0), x, weight)["eta"]
+    smoothed = fitted(Columns.of(likelihood, x, smoothing=8.0), x, weight)["eta"]
     expected = fitted(Columns.of(likelihood, x, smoothing=0.0), x, weight + 8.0 / 80)["eta"]
-    torch.testing.assert_close(found, expected, atol=1e-7, rtol=1e-7)
+    torch.testing.assert_close(smoothed, expected, atol=1e-7, rtol=1e-7)
 
 
 def test_blocks_add_up():
@@ -156,10 +156,10 @@ def test_missing_values_do_not_count_in_the_estimate():
     weight = weights_of(90, 1, 2)
     emission = Columns.of(MIXED, x, smoothing=0.0)
     eta = fitted(emission, x, weight)["eta"][0]
-    for own, found, columns in by_part(emission, eta):
+    for own, estimate, columns in by_part(emission, eta):
         present = ~x[:, columns].isnan().any(1)
         expected = own.weighted_mle(target(own, x, columns)[present], weight[present, 0])
-        torch.testing.assert_close(found, expected, atol=1e-7, rtol=1e-7)
+        torch.testing.assert_close(estimate, expected, atol=1e-7, rtol=1e-7)
 
 
 def test_a_component_without_rows_is_the_background():

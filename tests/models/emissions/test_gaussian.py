@@ -45,11 +45,11 @@ def rows_of(missing, rows=50):
 def test_log_prob_is_the_density_of_what_is_seen(kind, missing):
     emission, params, matrices = made(kind)
     x = rows_of(missing)
-    found = emission.log_prob(params, torch.from_numpy(x))
-    assert found.shape == (50, STARTS, COMPONENTS)
+    log_prob = emission.log_prob(params, torch.from_numpy(x))
+    assert log_prob.shape == (50, STARTS, COMPONENTS)
     for s, k in np.ndindex(STARTS, COMPONENTS):
         mean, covariance = params["mean"][s, k].numpy(), matrices[s, k]
-        for row, value in zip(x, found[:, s, k], strict=True):
+        for row, value in zip(x, log_prob[:, s, k], strict=True):
             seen = np.flatnonzero(~np.isnan(row))
             part = covariance[np.ix_(seen, seen)]
             expected = multivariate_normal(mean[seen], part).logpdf(row[seen]) if len(seen) else 0.0
@@ -70,12 +70,12 @@ def test_the_m_step_maximises_the_expected_log_density(kind, missing):
     best = emission.maximise(params, totals)
     independent = kind in ("diag", "spherical")
 
-    def objective(found):
+    def objective(candidate):
         whole = np.zeros(STARTS)
         for s, k in np.ndindex(STARTS, COMPONENTS):
-            own = found["covariance"][s, min(k, found["covariance"].shape[1] - 1)].numpy()
+            own = candidate["covariance"][s, min(k, candidate["covariance"].shape[1] - 1)].numpy()
             own = np.diag(np.broadcast_to(own, COLUMNS)) if own.ndim == 1 else own
-            mean, old, before = found["mean"][s, k].numpy(), params["mean"][s, k].numpy(), matrices[s, k]
+            mean, old, before = candidate["mean"][s, k].numpy(), params["mean"][s, k].numpy(), matrices[s, k]
             for row, w in zip(x, weight[:, s, k].numpy(), strict=True):
                 seen, gone = np.flatnonzero(~np.isnan(row)), np.flatnonzero(np.isnan(row))
                 if independent:  # what is missing does not count
@@ -111,14 +111,14 @@ def test_sums_do_not_depend_on_where_they_are_taken_from(kind):
     x = torch.from_numpy(rows_of(False))
     weight = torch.from_numpy(np.random.default_rng(7).uniform(size=(50, STARTS, COMPONENTS)))
     emission.bind(x, None)
-    found = []
+    estimates = []
     for origin in (params, others, None):
         totals = emission.zeros(STARTS, COMPONENTS)
         emission.accumulate(totals, origin, x, weight, slice(0, 50))
-        found.append(emission.maximise(origin, totals))
-    for other in found[1:]:
-        torch.testing.assert_close(other["mean"], found[0]["mean"], rtol=1e-10, atol=1e-10)
-        torch.testing.assert_close(other["covariance"], found[0]["covariance"], rtol=1e-9, atol=1e-9)
+        estimates.append(emission.maximise(origin, totals))
+    for other in estimates[1:]:
+        torch.testing.assert_close(other["mean"], estimates[0]["mean"], rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(other["covariance"], estimates[0]["covariance"], rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,10 +130,10 @@ def test_a_component_without_rows_has_the_background(kind):
     weight = torch.ones(50, STARTS, COMPONENTS, dtype=torch.float64)
     weight[:, 0, 1] = 0
     emission.accumulate(totals, params, x, weight, slice(0, 50))
-    found = emission.maximise(params, totals)
-    np.testing.assert_allclose(found["mean"][0, 1], x.mean(0), rtol=1e-12)
+    estimate = emission.maximise(params, totals)
+    np.testing.assert_allclose(estimate["mean"][0, 1], x.mean(0), rtol=1e-12)
     if kind != "tied":
-        own = found["covariance"][0, 1]
+        own = estimate["covariance"][0, 1]
         variance = x.var(0, correction=0)
         expected = {"full": torch.diag(variance), "diag": variance, "spherical": variance.mean().reshape(1)}
         torch.testing.assert_close(own, expected[kind])

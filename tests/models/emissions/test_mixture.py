@@ -35,8 +35,8 @@ def test_the_density_is_the_weighted_sum():
     x = rows()
     mixed, params, _ = fitted(x)
     eta = params["eta"][0].reshape(STATES, COMPONENTS, 2, 2)
-    each = torch.distributions.Normal(eta[..., 0], eta[..., 1].exp()).log_prob(x[:, None, None]).sum(-1)
-    expected = (each + params["mixing"][0]).logsumexp(-1)
+    log_prob = torch.distributions.Normal(eta[..., 0], eta[..., 1].exp()).log_prob(x[:, None, None]).sum(-1)
+    expected = (log_prob + params["mixing"][0]).logsumexp(-1)
     torch.testing.assert_close(mixed.log_prob(params, x)[:, 0], expected)
     torch.testing.assert_close(params["mixing"].exp().sum(-1), torch.ones(1, STATES, dtype=torch.float64))
 
@@ -45,14 +45,14 @@ def test_one_component_is_the_emission_itself():
     x = rows()
     plain, mixed = Columns.of(Normal(), x), MixtureEmission(Columns.of(Normal(), x), 1)
     weight = torch.rand(len(x), 1, 3, dtype=torch.float64)
-    found = []
+    answers = []
     for emission in (plain, mixed):
         emission.bind(x, None)
         totals = emission.zeros(1, 3)
         emission.accumulate(totals, None, x, weight, slice(0, len(x)))
         params = emission.maximise(None, totals)
-        found.append((params["eta"], emission.log_prob(params, x), torch.tensor(emission.free(3))))
-    for one, other in zip(*found, strict=True):
+        answers.append((params["eta"], emission.log_prob(params, x), torch.tensor(emission.free(3))))
+    for one, other in zip(*answers, strict=True):
         torch.testing.assert_close(one, other)
 
 
@@ -78,8 +78,8 @@ def test_the_joint_responsibilities_are_those_of_bayes():
     totals = mixed.zeros(1, STATES)
     mixed.accumulate(totals, params, x, weight, slice(0, len(x)))
     eta = params["eta"][0].reshape(STATES, COMPONENTS, 2, 2)
-    each = torch.distributions.Normal(eta[..., 0], eta[..., 1].exp()).log_prob(x[:, None, None]).sum(-1)
-    joint = params["mixing"][0].exp() * each.exp()
+    log_prob = torch.distributions.Normal(eta[..., 0], eta[..., 1].exp()).log_prob(x[:, None, None]).sum(-1)
+    joint = params["mixing"][0].exp() * log_prob.exp()
     joint = weight[:, 0, :, None] * joint / joint.sum(-1, keepdim=True)
     torch.testing.assert_close(totals["mixing"][0], joint.sum(0))
 

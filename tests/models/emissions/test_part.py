@@ -24,8 +24,8 @@ def test_a_part_speaks_of_each_column_or_of_all_as_one():
 def test_log_prob_sums_over_the_columns_that_are_there(rows):
     eta = torch.tensor([[0.1, 0.7], [-1.0, 1.2], [0.0, 0.3]], dtype=torch.float64)
     rate, x = eta.exp(), X[rows, 1:]
-    each = torch.xlogy(x[:, None], rate) - rate - torch.lgamma(x[:, None] + 1)
-    torch.testing.assert_close(COUNTS.log_prob(eta, X[rows]), each.nan_to_num(nan=0.0).sum(-1))
+    log_prob = torch.xlogy(x[:, None], rate) - rate - torch.lgamma(x[:, None] + 1)
+    torch.testing.assert_close(COUNTS.log_prob(eta, X[rows]), log_prob.nan_to_num(nan=0.0).sum(-1))
 
 
 def test_a_vector_that_misses_a_value_does_not_count():

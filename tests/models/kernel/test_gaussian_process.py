@@ -183,8 +183,8 @@ def test_a_weight_is_that_many_rows():
     assert model.log_evidence_ == pytest.approx(repeated.log_evidence_, abs=1e-5)
     np.testing.assert_allclose(model.predict(NEW), repeated.predict(NEW), atol=1e-4)
     counts = held(RBF(), Poisson()).fit(X, np.round(np.exp(Y)), sample_weight=weight)
-    each = held(RBF(), Poisson()).fit(np.repeat(X, weight, 0), np.repeat(np.round(np.exp(Y)), weight))
-    np.testing.assert_allclose(counts.predict(NEW), each.predict(NEW), rtol=1e-7)
+    repeated_counts = held(RBF(), Poisson()).fit(np.repeat(X, weight, 0), np.repeat(np.round(np.exp(Y)), weight))
+    np.testing.assert_allclose(counts.predict(NEW), repeated_counts.predict(NEW), rtol=1e-7)
 
 
 @pytest.mark.parametrize("likelihood", [Normal(), Poisson(), Bernoulli()], ids=repr)

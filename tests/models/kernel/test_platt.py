@@ -52,13 +52,13 @@ def test_coupled_pairs_minimise_their_disagreement(classes, seed):
         ends = combinations(range(classes), 2)
         return 2 * sum((r * p[i] - (1 - r) * p[j]) ** 2 for (i, j), r in zip(ends, pairs[0], strict=True))
 
-    found = couple(pairs, classes)[0]
+    probability = couple(pairs, classes)[0]
     whole = {"type": "eq", "fun": lambda p: p.sum() - 1}
     start = np.full(classes, 1 / classes)
     best = minimize(disagreement, start, bounds=[(0, 1)] * classes, constraints=whole, options={"ftol": 1e-15})
-    np.testing.assert_allclose(found.sum(), 1)
-    assert (found >= 0).all()
-    assert disagreement(found) <= best.fun + 1e-10
+    np.testing.assert_allclose(probability.sum(), 1)
+    assert (probability >= 0).all()
+    assert disagreement(probability) <= best.fun + 1e-10
 
 
 @given(st.integers(2, 6), st.integers(0, 2**31))
@@ -71,10 +71,10 @@ def test_pairs_that_agree_give_back_their_probabilities(classes, seed):
 @given(st.lists(st.integers(2, 30), min_size=2, max_size=4), st.integers(2, 6))
 def test_each_fold_has_its_share_of_each_class(sizes, most):
     labels = np.repeat(np.arange(len(sizes)), sizes)
-    found = folds(labels, most, 0)
-    assert found.max() + 1 == min(most, *sizes)
+    fold = folds(labels, most, 0)
+    assert fold.max() + 1 == min(most, *sizes)
     for label, size in enumerate(sizes):
-        counts = np.bincount(found[labels == label], minlength=found.max() + 1)
+        counts = np.bincount(fold[labels == label], minlength=fold.max() + 1)
         assert counts.min() >= 1
         assert counts.max() - counts.min() <= 1
         assert counts.sum() == size

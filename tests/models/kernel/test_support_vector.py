@@ -222,7 +222,7 @@ def test_the_margin_is_the_distance_between_the_hulls():
         return ((p[: len(first)] @ first - p[len(first) :] @ second) ** 2).sum()
 
     sums = [{"type": "eq", "fun": lambda p, s=s: p[s].sum() - 1} for s in (slice(len(first)), slice(len(first), None))]
-    start = np.concatenate([np.full(len(each), 1 / len(each)) for each in (first, second)])
+    start = np.concatenate([np.full(len(hull), 1 / len(hull)) for hull in (first, second)])
     nearest = minimize(gap, start, constraints=sums, bounds=[(0, 1)] * len(X), options={"ftol": 1e-15, "maxiter": 1000})
     assert model.margin_ == pytest.approx(math.sqrt(nearest.fun), rel=1e-5)
 
@@ -349,13 +349,13 @@ def test_probabilities_are_those_of_a_known_logistic_problem():
     model = SupportVector(Linear(), 0.1, random_state=0).fit(X, y)
     new = rng.normal(size=(4000, 2))
     true = expit(2 * new[:, 0] - new[:, 1])
-    found = model.predict_proba(new)
-    np.testing.assert_allclose(found.sum(1), 1)
-    assert np.abs(found[:, 1] - true).mean() < 0.02
+    probability = model.predict_proba(new)
+    np.testing.assert_allclose(probability.sum(1), 1)
+    assert np.abs(probability[:, 1] - true).mean() < 0.02
     for low in np.arange(0, 1, 0.2):  # of those given about p, about p are so
-        inside = (found[:, 1] >= low) & (found[:, 1] < low + 0.2)
-        assert abs(found[inside, 1].mean() - true[inside].mean()) < 0.04
-    assert model.predict_dist(new[:3]).probs.numpy() == pytest.approx(found[:3])
+        inside = (probability[:, 1] >= low) & (probability[:, 1] < low + 0.2)
+        assert abs(probability[inside, 1].mean() - true[inside].mean()) < 0.04
+    assert model.predict_dist(new[:3]).probs.numpy() == pytest.approx(probability[:3])
 
 
 def test_probabilities_of_several_classes_are_calibrated_and_sharp():
@@ -367,10 +367,10 @@ def test_probabilities_of_several_classes_are_calibrated_and_sharp():
     model = SupportVector(RBF(1.5), random_state=0).fit(X, y)
     square = ((new[:, None] - centres) ** 2).sum(-1) / 0.8**2
     truth = np.exp(-0.5 * square) / np.exp(-0.5 * square).sum(1, keepdims=True)
-    found = model.predict_proba(new)
-    np.testing.assert_allclose(found.sum(1), 1)
-    assert log_loss(new_y, found) < log_loss(new_y, truth) + 0.05
-    assert (found.argmax(1) == model.predict(new)).mean() > 0.95
+    probability = model.predict_proba(new)
+    np.testing.assert_allclose(probability.sum(1), 1)
+    assert log_loss(new_y, probability) < log_loss(new_y, truth) + 0.05
+    assert (probability.argmax(1) == model.predict(new)).mean() > 0.95
 
 
 def test_probabilities_depend_on_the_seed_alone():

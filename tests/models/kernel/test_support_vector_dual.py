@@ -38,10 +38,10 @@ def objective(dual, beta):
 def test_the_solution_is_that_of_a_general_solver(kind):
     """β = a − b with a, b ≥ 0 makes ε‖β‖₁ smooth."""
     dual = problem(kind)
-    found = solve(KERNEL, dual, WEIGHT, 1.5, 1e-8)
-    assert found.residual < 1e-8
-    assert abs(found.beta.sum()) < 1e-9
-    assert ((found.beta >= dual.lower) & (found.beta <= dual.upper)).all()
+    solution = solve(KERNEL, dual, WEIGHT, 1.5, 1e-8)
+    assert solution.residual < 1e-8
+    assert abs(solution.beta.sum()) < 1e-9
+    assert ((solution.beta >= dual.lower) & (solution.beta <= dual.upper)).all()
     bounds = [(0, max(0.0, high)) for high in dual.upper] + [(0, max(0.0, -low)) for low in dual.lower]
 
     def cost(both):
@@ -53,19 +53,19 @@ def test_the_solution_is_that_of_a_general_solver(kind):
     even = {"type": "eq", "fun": lambda both: both[:16].sum() - both[16:].sum()}
     options = {"maxiter": 1000, "ftol": 1e-12}
     best = minimize(cost, np.zeros(32), jac=True, method="SLSQP", bounds=bounds, constraints=even, options=options)
-    assert objective(dual, found.beta) <= best.fun + 1e-7
-    assert objective(dual, found.beta) == pytest.approx(best.fun, rel=1e-5, abs=1e-6)
+    assert objective(dual, solution.beta) <= best.fun + 1e-7
+    assert objective(dual, solution.beta) == pytest.approx(best.fun, rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
 def test_free_multipliers_are_on_the_margin(kind):
     dual = problem(kind)
-    found = solve(KERNEL, dual, WEIGHT, 1.5, 1e-8)
-    beta, f = found.beta, KERNEL @ found.beta + found.intercept
+    solution = solve(KERNEL, dual, WEIGHT, 1.5, 1e-8)
+    beta, f = solution.beta, KERNEL @ solution.beta + solution.intercept
     free = (beta > dual.lower) & (beta < dual.upper) & (beta != 0)
     assert free.any()
     np.testing.assert_allclose(f[free], (dual.target - dual.corner * np.sign(beta))[free], atol=1e-7)
-    assert intercept(KERNEL, dual, beta) == pytest.approx((found.intercept, found.residual), abs=1e-12)
+    assert intercept(KERNEL, dual, beta) == pytest.approx((solution.intercept, solution.residual), abs=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["classes", "numbers"])
@@ -79,9 +79,9 @@ def test_refinement_reaches_the_solution_from_a_rough_start(kind):
 def test_two_points_have_their_margin_by_hand():
     """x = 0 and x = 2: w = 1, b = −1, so that β = ±½."""
     points = np.array([[0.0], [2.0]])
-    found = solve_hard(points @ points.T, np.array([-1.0, 1.0]), None, 1e-8)
-    np.testing.assert_allclose(found.beta, [-0.5, 0.5], rtol=1e-8)
-    assert found.intercept == pytest.approx(-1.0, rel=1e-8)
+    solution = solve_hard(points @ points.T, np.array([-1.0, 1.0]), None, 1e-8)
+    np.testing.assert_allclose(solution.beta, [-0.5, 0.5], rtol=1e-8)
+    assert solution.intercept == pytest.approx(-1.0, rel=1e-8)
 
 
 def test_classes_that_overlap_have_no_hard_margin():

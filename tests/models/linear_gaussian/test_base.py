@@ -121,17 +121,17 @@ def test_blocks_hold_each_row_once(holes):
 # --- EM -----------------------------------------------------------------------------------------------------------
 def fitted(x, weight=None, *, factors=2, isotropic=False, steps=15, starts=1):
     latent = LinearGaussianEM(x, weight, factors, isotropic=isotropic, floor=1e-6)
-    found = fit_latent(EM(max_iter=steps, tol=0.0, starts=starts), latent, "auto", name="EM", random_state=0)
-    return latent.restored(found.params), found
+    fit = fit_latent(EM(max_iter=steps, tol=0.0, starts=starts), latent, "auto", name="EM", random_state=0)
+    return latent.restored(fit.params), fit
 
 
 @given(st.integers(0, 2**31), st.integers(1, 3), st.booleans(), st.booleans())
 def test_no_step_lowers_the_likelihood_which_ends_at_the_densitys(seed, factors, isotropic, holes):
     x = made(seed, 5, 2, isotropic=isotropic).sample(60, seed)
     x = with_holes(x, seed, 0.2) if holes else x
-    model, found = fitted(x, factors=factors, isotropic=isotropic, steps=12)
-    assert (found.trace.diff() > -1e-9 * found.trace.abs().max()).all()
-    np.testing.assert_allclose(found.trace[-1], model.log_prob(x).sum(), rtol=1e-9)
+    model, fit = fitted(x, factors=factors, isotropic=isotropic, steps=12)
+    assert (fit.trace.diff() > -1e-9 * fit.trace.abs().max()).all()
+    np.testing.assert_allclose(fit.trace[-1], model.log_prob(x).sum(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("isotropic", [False, True])
@@ -143,7 +143,7 @@ def test_one_step_is_that_of_plain_sums_over_rows(isotropic):
     params = latent.start([0])
     after = latent.maximise(params, latent.expect(params)[0])
     model = latent.restored({name: value[0] for name, value in params.items()})
-    found = latent.restored({name: value[0] for name, value in after.items()})
+    improved = latent.restored({name: value[0] for name, value in after.items()})
 
     rows, w = x.numpy(), weight.numpy()
     codes = [by_inversion(model, row)[1:3] if not np.isnan(row).all() else (np.zeros(2), np.eye(2)) for row in rows]
@@ -163,10 +163,10 @@ def test_one_step_is_that_of_plain_sums_over_rows(isotropic):
     centre = moments[:2, 2]
     spread = moments[:2, :2] - np.outer(centre, centre)
     noise = np.full(4, rest.sum() / counts.sum()) if isotropic else rest / counts
-    np.testing.assert_allclose(found.noise, noise, rtol=1e-8)
-    np.testing.assert_allclose(found.mean, solved[:, 2] + solved[:, :2] @ centre, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(improved.noise, noise, rtol=1e-8)
+    np.testing.assert_allclose(improved.mean, solved[:, 2] + solved[:, :2] @ centre, rtol=1e-8, atol=1e-10)
     plane = solved[:, :2] @ spread @ solved[:, :2].T
-    np.testing.assert_allclose(found.loadings @ found.loadings.T, plane, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(improved.loadings @ improved.loadings.T, plane, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("holes", [False, True])
@@ -191,11 +191,11 @@ def test_many_rows_of_a_pattern_are_the_rows_themselves(holes, monkeypatch):
 
 def test_several_starts_run_side_by_side_and_the_best_is_kept():
     x = with_holes(made(6, 5, 2).sample(80, 6), 6, 0.1)
-    _, found = fitted(x, steps=4, starts=4)
-    assert found.finals.shape == (4,)
-    assert found.trace[-1] == found.finals.max()
+    _, best = fitted(x, steps=4, starts=4)
+    assert best.finals.shape == (4,)
+    assert best.trace[-1] == best.finals.max()
     _, alone = fitted(x, steps=4)
-    np.testing.assert_allclose(alone.trace[-1], found.finals[0], rtol=1e-12)
+    np.testing.assert_allclose(alone.trace[-1], best.finals[0], rtol=1e-12)
 
 
 def test_units_of_the_columns_do_not_matter():

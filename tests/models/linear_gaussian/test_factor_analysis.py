@@ -120,8 +120,8 @@ def test_a_planted_model_comes_back_from_rows_with_holes():
     """20,000 rows, 30 % missing: every entry of the covariance within 5 % of the largest (errors are about 1 %)."""
     planted = FactorAnalysis(2).fit(made())
     X = with_holes(planted.sample(20_000, random_state=1), 0.3)
-    found = FactorAnalysis(2).fit(X).get_covariance()
-    np.testing.assert_allclose(found, planted.get_covariance(), atol=0.05 * planted.get_covariance().max())
+    recovered = FactorAnalysis(2).fit(X).get_covariance()
+    np.testing.assert_allclose(recovered, planted.get_covariance(), atol=0.05 * planted.get_covariance().max())
 
 
 def test_columns_without_noise_are_held_and_named():
@@ -180,8 +180,8 @@ def test_varimax_is_a_maximum_and_no_lower_than_that_of_scikit_learn():
 def test_varimax_finds_loadings_with_one_factor_each():
     simple = np.kron(np.eye(3), [[1.0], [0.8], [0.6], [1.2]])
     turn, _ = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))
-    found = varimax(simple @ turn)
-    np.testing.assert_allclose(np.sort(np.abs(found), 1), np.sort(simple, 1), atol=1e-8)
+    loadings = varimax(simple @ turn)
+    np.testing.assert_allclose(np.sort(np.abs(loadings), 1), np.sort(simple, 1), atol=1e-8)
 
 
 def test_unrotated_components_have_a_diagonal_falling_signal():
@@ -272,15 +272,15 @@ X = random.normal(size=(203, 2)) @ random.normal(size=(2, 5)) + random.normal(si
 holes = np.where(random.random(X.shape) < 0.15, np.nan, X)
 weight = random.uniform(0, 2, 203)
 steps = EM(max_iter=40, tol=0.0, starts=2)
-found = {}
+answers = {}
 for kind, rows in (("full", X), ("holes", holes)):
     factors = FactorAnalysis(2, inference=steps, random_state=0).fit(rows, sample_weight=weight)
     plane = PCA(2, inference=steps, random_state=0).fit(rows, sample_weight=weight)
     for name, model in (("factors", factors), ("plane", plane)):
-        found[f"{kind}/{name}/covariance"] = model.get_covariance()
-        found[f"{kind}/{name}/mean"] = model.mean_
-        found[f"{kind}/{name}/components"] = model.components_
-    found[f"{kind}/elbo"] = factors.history_
+        answers[f"{kind}/{name}/covariance"] = model.get_covariance()
+        answers[f"{kind}/{name}/mean"] = model.mean_
+        answers[f"{kind}/{name}/components"] = model.components_
+    answers[f"{kind}/elbo"] = factors.history_
 """
 
 

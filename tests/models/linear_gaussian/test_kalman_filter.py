@@ -112,10 +112,10 @@ def test_one_step_of_em_is_the_regression_on_joint_gaussian_moments(missing):
     system = known(transition_offset=[0.1, 0.2], observation_covariance=np.eye(3) + 0.3)._system()
     data = observe(Ragged.from_numpy(np.concatenate(parts), np.array([0, 7, 14, 21])))
     model = StateSpace(data, system._asdict(), frozenset(System._fields), 2, diagonal=False)
-    found = model.improved(system, moments(data, system)[0])
+    improved = model.improved(system, moments(data, system)[0])
     expected = textbook_step(system, parts)
     for name in System._fields:
-        np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-9, err_msg=name)
+        np.testing.assert_allclose(getattr(improved, name), getattr(expected, name), rtol=0, atol=1e-9, err_msg=name)
 
 
 # --- learning ---------------------------------------------------------------------------------------------------------
@@ -163,8 +163,8 @@ def test_the_dynamics_are_recovered_up_to_a_change_of_basis():
     assert model.converged_
     assert model.log_likelihood_ > truth.log_prob(X).sum()
     assert abs(model.score(new) - truth.score(new)) / len(new) < 0.02  # 27 parameters cost about 27/2T nats a step
-    found, sought = np.linalg.eigvals(model.transition_), np.linalg.eigvals(truth.transition_)
-    np.testing.assert_allclose(np.sort_complex(found), np.sort_complex(sought), rtol=0, atol=0.05)
+    recovered, sought = np.linalg.eigvals(model.transition_), np.linalg.eigvals(truth.transition_)
+    np.testing.assert_allclose(np.sort_complex(recovered), np.sort_complex(sought), rtol=0, atol=0.05)
     # the first steps hang on the first state, of which one series says little
     np.testing.assert_allclose(model.predict(new)[20:], truth.predict(new)[20:], rtol=0, atol=0.3)
     np.testing.assert_allclose(model.observation_covariance_, truth.observation_covariance_, rtol=0, atol=0.08)
@@ -271,9 +271,9 @@ def test_a_forecast_is_the_prediction_of_missing_steps():
 
 def test_the_likelihood_is_the_product_of_one_step_predictions():
     model, X = known(), drawn(40)
-    each = model.predict_dist(X).log_prob(torch.from_numpy(X))
-    np.testing.assert_allclose(model.log_prob(X), [float(each.sum())], rtol=1e-12)
-    np.testing.assert_allclose(model.score(X), float(each.sum()), rtol=1e-12)
+    log_prob = model.predict_dist(X).log_prob(torch.from_numpy(X))
+    np.testing.assert_allclose(model.log_prob(X), [float(log_prob.sum())], rtol=1e-12)
+    np.testing.assert_allclose(model.score(X), float(log_prob.sum()), rtol=1e-12)
 
 
 def test_intervals_hold_their_share():
@@ -494,7 +494,7 @@ model = KalmanFilter(inference=EM(max_iter=15, tol=0.0, starts=2), random_state=
 alone = KalmanFilter.local_level(inference=EM(max_iter=3, tol=0.0)).fit(X[0][:, :1])
 known = KalmanFilter(transition=np.eye(2), observation=np.eye(2), transition_covariance=1.0, observation_covariance=1.0,
                      initial_mean=0.0, initial_covariance=1.0).fit(X)
-found = {f"{i}{name}": getattr(m, name) for i, m in enumerate((model, alone, known)) for name in m._arrays}
+answers = {f"{i}{name}": getattr(m, name) for i, m in enumerate((model, alone, known)) for name in m._arrays}
 """
 
 

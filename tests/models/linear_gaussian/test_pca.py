@@ -289,10 +289,10 @@ def test_components_in_a_pipeline_regress_as_all_columns_do():
     np.testing.assert_allclose(pipeline.predict(X), Regressor().fit(X, y).predict(X), atol=1e-5)
 
 
-@pytest.mark.parametrize("found", [0, -1, 1.5, 0.0, "all", True])
-def test_other_numbers_of_components_are_refused(found):
-    with pytest.raises(SpecError, match=r"n_components must be a positive whole number, a share of the variance"):
-        PCA(found).fit(made())
+@pytest.mark.parametrize("n_components", [0, -1, 1.5, 0.0, "all", True])
+def test_other_numbers_of_components_are_refused(n_components):
+    with pytest.raises(SpecError, match=r"n_components must be a positive integer, a fraction of the variance"):
+        PCA(n_components).fit(made())
 
 
 def test_what_cannot_be_answered_is_refused():

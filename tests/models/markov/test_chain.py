@@ -35,7 +35,7 @@ def enumerated(initial, transition, emission, lengths):
 @pytest.mark.parametrize("scale", [1.0, 50.0, 500.0])
 def test_value_and_gradient_are_those_of_the_sum_over_paths(scale):
     lengths = [6, 1, 4]
-    given = [each.requires_grad_() for each in scores(0, 3, 11, scale)]
+    given = [score.requires_grad_() for score in scores(0, 3, 11, scale)]
     weight = torch.tensor([1.0, -2.0, 0.5], dtype=torch.float64)
     value = chain_log_prob(*given, lengths)
     oracle = enumerated(*given, lengths)
@@ -47,14 +47,14 @@ def test_value_and_gradient_are_those_of_the_sum_over_paths(scale):
 
 
 def test_gradcheck():
-    given = [each.requires_grad_() for each in scores(1, 3, 5)]
-    assert torch.autograd.gradcheck(lambda *each: chain_log_prob(*each, [2, 3]), given)
+    given = [score.requires_grad_() for score in scores(1, 3, 5)]
+    assert torch.autograd.gradcheck(lambda *logs: chain_log_prob(*logs, [2, 3]), given)
 
 
 def test_forbidden_transitions_and_long_products():
     initial, transition, emission = scores(2, 3, 4)
     transition[2, 0] = transition[1, 0] = -torch.inf
-    given = [each.requires_grad_() for each in (initial, transition, emission)]
+    given = [score.requires_grad_() for score in (initial, transition, emission)]
     value = chain_log_prob(*given)
     torch.testing.assert_close(value, enumerated(*given, [4]), rtol=1e-12, atol=1e-12)
     (slope,) = torch.autograd.grad(value.sum(), given[1])
@@ -72,7 +72,7 @@ def test_an_impossible_sequence_has_value_minus_infinity_and_no_gradient():
 
 
 def test_a_second_derivative_is_refused():
-    given = [each.requires_grad_() for each in scores(0, 2, 3)]
+    given = [score.requires_grad_() for score in scores(0, 2, 3)]
     (slope,) = torch.autograd.grad(chain_log_prob(*given).sum(), given[2], create_graph=True)
     with pytest.raises(NotImplementedError, match="differentiated once, not twice"):
         slope.sum().backward()
@@ -107,7 +107,7 @@ def test_gradient_ascent_ends_at_the_optimum_of_em():
     x = rng.normal(3.0 * state, 1.0 + state)
     model = HiddenMarkov(Normal(), inference=EM(max_iter=2000, tol=1e-13), smoothing=0.0, random_state=0).fit(x)
     start = [torch.zeros(2), torch.zeros(2, 2), torch.tensor([0.5, 2.5]), torch.zeros(2)]
-    params = [each.double().requires_grad_() for each in start]
+    params = [value.double().requires_grad_() for value in start]
     data = torch.from_numpy(x).unsqueeze(-1)
     optimizer = torch.optim.LBFGS(params, max_iter=500, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
 
@@ -126,8 +126,8 @@ def test_gradient_ascent_ends_at_the_optimum_of_em():
     assert log_prob().item() == pytest.approx(model.log_likelihood_, abs=1e-4)
     order = np.argsort(model.means_[:, 0])
     np.testing.assert_allclose(params[2].detach().numpy(), model.means_[order, 0], atol=1e-3)
-    found = params[1].detach().softmax(1).numpy()
-    np.testing.assert_allclose(found, model.transition_[order][:, order], atol=1e-3)
+    transition = params[1].detach().softmax(1).numpy()
+    np.testing.assert_allclose(transition, model.transition_[order][:, order], atol=1e-3)
 
 
 def test_shapes_and_lengths_are_checked():

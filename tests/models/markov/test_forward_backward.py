@@ -49,11 +49,11 @@ def chain(seed, states, steps, spread=2.0):
 def compare(initial, transition, log_emission, tolerance=1e-11):
     total, posterior, pairs, filtered = enumerated(initial, transition, log_emission)
     offsets = np.array([0, len(log_emission)])
-    found = forward_backward(initial, transition, log_emission, offsets)
-    assert found.log_prob[0] == pytest.approx(total, rel=1e-12, abs=1e-12)
-    np.testing.assert_allclose(found.posterior, posterior, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(found.pairs, pairs, rtol=0, atol=tolerance)
-    np.testing.assert_allclose(found.first, posterior[0], rtol=0, atol=tolerance)
+    smoothed = forward_backward(initial, transition, log_emission, offsets)
+    assert smoothed.log_prob[0] == pytest.approx(total, rel=1e-12, abs=1e-12)
+    np.testing.assert_allclose(smoothed.posterior, posterior, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(smoothed.pairs, pairs, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(smoothed.first, posterior[0], rtol=0, atol=tolerance)
     log_prob, share, impossible = filter_states(initial, transition, log_emission, offsets)
     assert log_prob[0] == pytest.approx(total, rel=1e-12, abs=1e-12)
     np.testing.assert_allclose(share, filtered, rtol=0, atol=tolerance)
@@ -109,14 +109,14 @@ def test_a_million_steps_do_not_underflow():
     steps, share = 1_000_000, np.array([0.2, 0.5, 0.3])
     log_emission = rng.normal(-800.0, 3.0, size=(steps, 3))
     offsets = np.array([0, steps])
-    found = forward_backward(share, np.tile(share, (3, 1)), log_emission, offsets)
-    each = logsumexp(log_emission, b=share, axis=1)
-    assert found.log_prob[0] == pytest.approx(each.sum(), rel=1e-12)
-    posterior = share * np.exp(log_emission - each[:, None])
-    np.testing.assert_allclose(found.posterior, posterior, rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.pairs, posterior[:-1].T @ posterior[1:], rtol=1e-9)
+    smoothed = forward_backward(share, np.tile(share, (3, 1)), log_emission, offsets)
+    log_probs = logsumexp(log_emission, b=share, axis=1)
+    assert smoothed.log_prob[0] == pytest.approx(log_probs.sum(), rel=1e-12)
+    posterior = share * np.exp(log_emission - log_probs[:, None])
+    np.testing.assert_allclose(smoothed.posterior, posterior, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(smoothed.pairs, posterior[:-1].T @ posterior[1:], rtol=1e-9)
     log_prob, filtered, _ = filter_states(share, np.tile(share, (3, 1)), log_emission, offsets)
-    assert log_prob[0] == found.log_prob[0]
+    assert log_prob[0] == smoothed.log_prob[0]
     np.testing.assert_allclose(filtered, posterior, rtol=0, atol=1e-10)
 
 
@@ -126,16 +126,16 @@ def test_sequences_stay_apart_and_weights_multiply(states):
     offsets, weight = np.array([0, 1, 12, 30]), np.array([2.0, 0.5, 3.0])
     memory = Memory()
     for _ in range(2):  # the second time in memory that is not empty
-        found = forward_backward(initial, transition, log_emission, offsets, weight, memory)
+        smoothed = forward_backward(initial, transition, log_emission, offsets, weight, memory)
     pairs, first = np.zeros((states, states)), np.zeros(states)
     for n, (start, stop) in enumerate(itertools.pairwise(offsets)):
         own = forward_backward(initial, transition, log_emission[start:stop], np.array([0, stop - start]))
-        assert found.log_prob[n] == pytest.approx(own.log_prob[0], rel=1e-14)
-        np.testing.assert_allclose(found.posterior[start:stop], weight[n] * own.posterior, rtol=1e-12)
+        assert smoothed.log_prob[n] == pytest.approx(own.log_prob[0], rel=1e-14)
+        np.testing.assert_allclose(smoothed.posterior[start:stop], weight[n] * own.posterior, rtol=1e-12)
         pairs += weight[n] * own.pairs
         first += weight[n] * own.first
-    np.testing.assert_allclose(found.pairs, pairs, rtol=1e-12)
-    np.testing.assert_allclose(found.first, first, rtol=1e-12)
+    np.testing.assert_allclose(smoothed.pairs, pairs, rtol=1e-12)
+    np.testing.assert_allclose(smoothed.first, first, rtol=1e-12)
 
 
 def test_impossible_sequences_are_named_and_spoil_no_other():
@@ -149,14 +149,14 @@ def test_impossible_sequences_are_named_and_spoil_no_other():
         (np.array([0.5, 0.5]), transition, [-1, 2, 1, -1]),
         (np.array([0.5, 0.5]), np.full((2, 2), 0.5), [-1, -1, 1, -1]),
     ):
-        found = forward_backward(initial, matrix, log_emission, offsets)
+        smoothed = forward_backward(initial, matrix, log_emission, offsets)
         log_prob, filtered, impossible = filter_states(initial, matrix, log_emission, offsets)
-        assert found.impossible.tolist() == impossible.tolist() == steps
+        assert smoothed.impossible.tolist() == impossible.tolist() == steps
         np.testing.assert_array_equal(np.isneginf(log_prob), np.array(steps) >= 0)
-        np.testing.assert_allclose(found.log_prob, log_prob)
-        assert found.pairs.sum() == pytest.approx(2 + 2 + 3 * (steps[1] < 0))
-        np.testing.assert_allclose(found.posterior[[0, 12]].sum(1), 1.0)
-        np.testing.assert_array_equal(found.posterior[7:10], 0.0)
+        np.testing.assert_allclose(smoothed.log_prob, log_prob)
+        assert smoothed.pairs.sum() == pytest.approx(2 + 2 + 3 * (steps[1] < 0))
+        np.testing.assert_allclose(smoothed.posterior[[0, 12]].sum(1), 1.0)
+        np.testing.assert_array_equal(smoothed.posterior[7:10], 0.0)
         assert np.isfinite(filtered).all()
 
 

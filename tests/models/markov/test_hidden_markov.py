@@ -115,9 +115,9 @@ def test_every_answer_is_that_of_all_paths(family, missing):
     states, value = model.decode(x, return_log_prob=True)
     np.testing.assert_array_equal(states, paths[joint.argmax()])
     assert value[0] == pytest.approx(joint.max(), rel=1e-12)
-    each, value = model.decode(x, method="posterior", return_log_prob=True)
-    np.testing.assert_array_equal(each, posterior.argmax(1))
-    assert value[0] == pytest.approx(joint[(paths == each).all(1)][0], rel=1e-12)
+    likeliest, value = model.decode(x, method="posterior", return_log_prob=True)
+    np.testing.assert_array_equal(likeliest, posterior.argmax(1))
+    assert value[0] == pytest.approx(joint[(paths == likeliest).all(1)][0], rel=1e-12)
     for t in range(6):
         np.testing.assert_allclose(model.filter(x)[t], model.predict_proba(x[: t + 1])[t], atol=1e-12)
     ahead = model.forecast_states(x, 4)
@@ -132,7 +132,7 @@ def test_a_missing_value_is_summed_out():
     gone = np.array(x, dtype=float)
     gone[2] = np.nan
     filled = [np.where(np.isnan(gone), value, gone) for value in range(3)]
-    assert model.log_prob(gone)[0] == pytest.approx(logsumexp([model.log_prob(each)[0] for each in filled]), rel=1e-12)
+    assert model.log_prob(gone)[0] == pytest.approx(logsumexp([model.log_prob(completed)[0] for completed in filled]), rel=1e-12)
     likelihood, eta, x = FAMILIES["mixed"]
     both = HiddenMarkov.from_parameters(likelihood, INITIAL, TRANSITION, eta)
     left = HiddenMarkov.from_parameters(Normal(1.0), INITIAL, TRANSITION, np.array(eta)[:, :1])
@@ -149,8 +149,8 @@ def test_sequences_of_any_lengths_are_separate():
     assert model.log_prob(parts).shape == (3,)
     np.testing.assert_allclose(model.log_prob(parts), [model.log_prob(part)[0] for part in parts], rtol=1e-13)
     np.testing.assert_allclose(model.log_prob(x, lengths=[1, 3, 2]), model.log_prob(parts), rtol=1e-13)
-    for found, part in zip(model.predict(parts), parts, strict=True):
-        np.testing.assert_array_equal(found, model.predict(part))
+    for decoded, part in zip(model.predict(parts), parts, strict=True):
+        np.testing.assert_array_equal(decoded, model.predict(part))
     np.testing.assert_array_equal(model.predict(x, lengths=[1, 3, 2]), np.concatenate(model.predict(parts)))
     np.testing.assert_allclose(np.concatenate(model.filter(parts)), model.filter(x, lengths=[1, 3, 2]))
     assert model.forecast(parts, 2).shape == (3, 2, 1)
@@ -294,8 +294,8 @@ def test_states_are_recovered():
     """States five standard deviations apart: fewer than 1 % of steps go astray."""
     X, truth = regimes(4, 2000)
     model = HiddenMarkov(n_states=3, random_state=0).fit(X)
-    found = model.predict(X)
-    table = np.array([[(found[truth == i] == j).mean() for j in range(3)] for i in range(3)])
+    states = model.predict(X)
+    table = np.array([[(states[truth == i] == j).mean() for j in range(3)] for i in range(3)])
     assert table.max(1).min() > 0.98
     assert sorted(table.argmax(1).tolist()) == [0, 1, 2]
     assert model.converged_
@@ -443,14 +443,14 @@ warnings.simplefilter("ignore")
 random = np.random.default_rng(0)
 X = [random.normal(size=(n, 2)) + 4 * (np.arange(n) // 5 % 2)[:, None] for n in (30, 1, 17, 44, 9)]
 X[2][3] = np.nan
-found = {}
+answers = {}
 cases = {"normal": (Normal(), X), "student": (StudentT(), X), "mixture": (Mixture(n_components=2), X)}
 cases["one"] = (Normal(), X[3])
 for name, (likelihood, data) in cases.items():
     model = HiddenMarkov(likelihood, 2, inference=EM(max_iter=6, tol=0, starts=2), random_state=0).fit(data)
     learned = [model.initial_, model.transition_, model.history_, model.log_likelihood_]
     learned += model.emission_parameters_.values()
-    found[name] = np.concatenate([np.ravel(each) for each in learned])
+    answers[name] = np.concatenate([np.ravel(array) for array in learned])
 """
 
 
@@ -458,8 +458,8 @@ for name, (likelihood, data) in cases.items():
 def test_two_processes_find_what_one_finds(by_processes):
     alone, *together = by_processes(SCRIPT)
     for name, value in alone.items():
-        for each in together:
-            np.testing.assert_allclose(each[name], value, rtol=0, atol=1e-8 * np.abs(value).max(), err_msg=name)
+        for process in together:
+            np.testing.assert_allclose(process[name], value, rtol=0, atol=1e-8 * np.abs(value).max(), err_msg=name)
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------

@@ -29,9 +29,9 @@ def clouds(seed=0, rows=240, columns=3):
 
 
 def with_holes(X, seed=1, share=0.2):
-    found = X.copy()
-    found[np.random.default_rng(seed).random(X.shape) < share] = np.nan
-    return found
+    holes = X.copy()
+    holes[np.random.default_rng(seed).random(X.shape) < share] = np.nan
+    return holes
 
 
 def first_of(model, X, weight=None):
@@ -173,13 +173,13 @@ def test_missing_values_are_marginalised():
     X = clouds()
     model = GaussianMixture(3, inference=EM(max_iter=300), random_state=0).fit(X)
     holes = with_holes(X, share=0.4)
-    for row, found in zip(holes[:40], model.log_prob(holes[:40]), strict=True):
+    for row, log_prob in zip(holes[:40], model.log_prob(holes[:40]), strict=True):
         seen = ~np.isnan(row)
-        each = [
+        densities = [
             weight * np.exp(normal_log_density(row[seen], mean[seen], covariance[np.ix_(seen, seen)]))
             for weight, mean, covariance in zip(model.weights_, model.means_, model.covariances_, strict=True)
         ]
-        np.testing.assert_allclose(found, np.log(sum(each)), atol=1e-10)
+        np.testing.assert_allclose(log_prob, np.log(sum(densities)), atol=1e-10)
 
 
 def normal_log_density(x, mean, covariance):
@@ -211,8 +211,8 @@ def test_missing_values_end_where_no_parameter_raises_the_likelihood(kind):
         seen = (~row.isnan()).nonzero().ravel()
         if len(seen):
             own = covariance if kind == "full" else covariance.expand(2, 3, 3)
-            each = torch.distributions.MultivariateNormal(mean[:, seen], own[:, seen][:, :, seen], validate_args=False)
-            total = total + (each.log_prob(row[seen]) + torch.tensor(model.weights_).log()).logsumexp(-1)
+            components = torch.distributions.MultivariateNormal(mean[:, seen], own[:, seen][:, :, seen], validate_args=False)
+            total = total + (components.log_prob(row[seen]) + torch.tensor(model.weights_).log()).logsumexp(-1)
     np.testing.assert_allclose(float(total.detach()), model.log_likelihood_, rtol=1e-10)
     for gradient in torch.autograd.grad(total, (mean, covariance)):
         np.testing.assert_allclose(gradient, 0, atol=2e-4)
@@ -249,8 +249,8 @@ def test_duplicated_points_are_held_by_the_floor_and_reported(kind):
         "diag": 1e-6 * variance,
         "spherical": 1e-6 * variance.mean(),
     }
-    found = model.covariances_ if kind == "tied" else model.covariances_[0]
-    np.testing.assert_allclose(found, least[kind], rtol=1e-6, atol=1e-12)
+    covariance = model.covariances_ if kind == "tied" else model.covariances_[0]
+    np.testing.assert_allclose(covariance, least[kind], rtol=1e-6, atol=1e-12)
 
 
 def test_collinear_columns_are_held_in_one_direction_only():
@@ -288,8 +288,8 @@ def test_distributions_and_samples(kind):
     model = GaussianMixture(2, kind, inference=EM(max_iter=300), random_state=0).fit(X)
     rows = torch.from_numpy(X)
     np.testing.assert_allclose(model.distribution().log_prob(rows), model.log_prob(X), rtol=1e-9)
-    each = np.stack([one.log_prob(rows).numpy() for one in model.distributions_], 1) + np.log(model.weights_)
-    np.testing.assert_allclose(np.logaddexp.reduce(each, 1), model.log_prob(X), rtol=1e-9)
+    joint = np.stack([one.log_prob(rows).numpy() for one in model.distributions_], 1) + np.log(model.weights_)
+    np.testing.assert_allclose(np.logaddexp.reduce(joint, 1), model.log_prob(X), rtol=1e-9)
     drawn, component = model.sample(5000, random_state=0, return_hidden=True)
     for k, one in enumerate(model.distributions_):
         own = drawn[component == k]

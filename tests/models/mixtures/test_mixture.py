@@ -105,9 +105,9 @@ def test_several_starts_give_the_best_of_them():
     seeds = []
 
     class Spy(Components):
-        def start(self, found):
-            seeds.extend(found)
-            return super().start(found)
+        def start(self, given):
+            seeds.extend(given)
+            return super().start(given)
 
     model = Mixture(Normal(), 4, EM(max_iter=30, tol=0.0, starts=5), "random", random_state=3)
     bound = model._bound(torch.from_numpy(X), None)
@@ -133,9 +133,9 @@ def test_one_component_is_the_weighted_estimate(likelihood):
     vector = likelihood.event_dim and not isinstance(likelihood, Product)
     targets = torch.from_numpy(X if likelihood.event_dim else X[:, 0])
     expected = likelihood.weighted_mle(targets, torch.from_numpy(weight))
-    found = likelihood.log_prob(torch.from_numpy(model.eta_[0]), targets) if vector else model.log_prob(X)
+    own = likelihood.log_prob(torch.from_numpy(model.eta_[0]), targets) if vector else model.log_prob(X)
     np.testing.assert_allclose(model.log_prob(X), likelihood.log_prob(expected, targets), rtol=1e-6, atol=1e-6)
-    np.testing.assert_allclose(model.log_prob(X), found, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.log_prob(X), own, rtol=1e-9, atol=1e-9)
 
 
 def test_poisson_mixture_agrees_with_the_equations_of_em():
@@ -173,7 +173,7 @@ def test_a_list_a_product_and_columns_one_by_one_are_the_same():
         np.testing.assert_array_equal(first.eta_, other.eta_)
     by_hand = sum(
         (size.log_prob(torch.from_numpy(X[:, 0])) + count.log_prob(torch.from_numpy(X[:, 1]))).exp().numpy() * weight
-        for (size, count), weight in zip((each.values() for each in first.distributions_), first.weights_, strict=True)
+        for (size, count), weight in zip((component.values() for component in first.distributions_), first.weights_, strict=True)
     )
     np.testing.assert_allclose(first.log_prob(X), np.log(by_hand), rtol=1e-9)
 
@@ -321,9 +321,9 @@ def test_a_component_that_gains_nothing_stays_empty():
     X = np.zeros((20, 1))
     bound, _ = steps(Poisson(), X)
     params = {"weights": torch.tensor([[1.0, 0.0]]).double(), "eta": torch.tensor([[[-27.0], [8.0]]]).double()}
-    found = bound.maximise(params, bound.expect(params)[0])
+    improved = bound.maximise(params, bound.expect(params)[0])
     assert list(bound.reseeded) == [(0, 1)]
-    assert float(bound.expect(found)[1]) >= float(bound.expect(params)[1])
+    assert float(bound.expect(improved)[1]) >= float(bound.expect(params)[1])
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------

@@ -144,9 +144,9 @@ def test_rows_without_a_label_do_not_count():
     some, alone = NaiveBayes(KINDS).fit(X, labels), NaiveBayes(KINDS).fit(X[kept], labels[kept])
     np.testing.assert_allclose(some.predict_proba(X), alone.predict_proba(X), atol=1e-9)
     assert some.score(X, labels) == alone.score(X[kept], labels[kept])
-    each = some.log_prob(X, labels)
-    np.testing.assert_array_equal(each[~kept], 0.0)
-    np.testing.assert_allclose(each[kept], np.log(some.predict_proba(X)[kept, y[kept]]))
+    log_prob = some.log_prob(X, labels)
+    np.testing.assert_array_equal(log_prob[~kept], 0.0)
+    np.testing.assert_allclose(log_prob[kept], np.log(some.predict_proba(X)[kept, y[kept]]))
 
 
 def test_a_missing_entry_is_a_model_without_that_column_for_that_row():
@@ -335,7 +335,7 @@ whole = NaiveBayes([Normal(), Poisson(), Laplace()]).fit(X, y, weight)
 pieces = NaiveBayes([Normal(), Poisson()])
 for rows in np.array_split(np.arange(203), 3):
     pieces.partial_fit(X[rows, :2], y[rows], classes=[0, 1, 2], sample_weight=weight[rows])
-found = {"whole": whole.predict_log_proba(X), "pieces": pieces.predict_log_proba(X[:, :2]), "prior": whole.class_prior_}
+answers = {"whole": whole.predict_log_proba(X), "pieces": pieces.predict_log_proba(X[:, :2]), "prior": whole.class_prior_}
 """
 
 

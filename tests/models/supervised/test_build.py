@@ -42,8 +42,8 @@ def test_plans_follow_what_the_network_gives():
 
 
 def test_plans_go_to_json_and_back():
-    found = plan(MLP((5,)), Normal(), Target(), (2, 3), (4,))
-    assert Plan.from_json(found.to_json()) == found
+    made = plan(MLP((5,)), Normal(), Target(), (2, 3), (4,))
+    assert Plan.from_json(made.to_json()) == made
 
 
 @pytest.mark.parametrize(

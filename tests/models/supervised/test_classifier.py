@@ -95,8 +95,8 @@ def test_samples_have_the_frequencies_of_the_probabilities():
     model = Classifier().fit(X, y)
     draws = model.sample(X[:5], n=40_000, random_state=0)
     chance = model.predict_proba(X[:5])
-    found = np.stack([(draws == label).mean(0) for label in range(4)], 1)
-    assert (np.abs(found - chance) < 5 * np.sqrt(chance * (1 - chance) / 40_000)).all()
+    frequency = np.stack([(draws == label).mean(0) for label in range(4)], 1)
+    assert (np.abs(frequency - chance) < 5 * np.sqrt(chance * (1 - chance) / 40_000)).all()
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -128,8 +128,8 @@ def test_logits_of_ten_thousand_are_answered_exactly(classes, inference):
     far = X[:20] * 1e4
     eta = model.posterior_.eta(torch.tensor(far)).double().numpy()
     assert np.abs(eta).max() > 1e4
-    each = log_expit(np.concatenate([-eta, eta], -1)) if classes == 2 else log_softmax(eta, axis=-1)
-    expected = np.logaddexp.reduce(each, axis=0) - np.log(len(each))
+    log_proba = log_expit(np.concatenate([-eta, eta], -1)) if classes == 2 else log_softmax(eta, axis=-1)
+    expected = np.logaddexp.reduce(log_proba, axis=0) - np.log(len(log_proba))
     np.testing.assert_allclose(model.predict_log_proba(far), expected, rtol=1e-5, atol=1e-6)
     for label in range(classes):
         scores = model.log_prob(far, np.full(20, label))

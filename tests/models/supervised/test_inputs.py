@@ -26,24 +26,24 @@ SETTLED = MAP(LBFGS(), epochs=300, batch_size=None, tol=1e-5)
 class Steps(nn.Module):
     """tanh of each step, then an answer for each, or for their mean."""
 
-    def __init__(self, features, outputs, each):
+    def __init__(self, features, outputs, per_step):
         super().__init__()
-        self.inner, self.outer, self.each = nn.Linear(features, 3), nn.Linear(3, outputs), each
+        self.inner, self.outer, self.per_step = nn.Linear(features, 3), nn.Linear(3, outputs), per_step
 
     def forward(self, x):
         hidden = torch.tanh(self.inner(x.features))
-        if self.each:
+        if self.per_step:
             return self.outer(hidden)
         total = hidden.new_zeros(len(x), 3).index_add(0, x.owner, hidden)
         return self.outer(total / x.lengths.unsqueeze(1))
 
 
 def by_row(in_shape, out_features):
-    return Steps(in_shape[-1], out_features, each=False)
+    return Steps(in_shape[-1], out_features, per_step=False)
 
 
 def by_step(in_shape, out_features):
-    return Steps(in_shape[-1], out_features, each=True)
+    return Steps(in_shape[-1], out_features, per_step=True)
 
 
 @pytest.fixture(scope="module")
@@ -54,12 +54,12 @@ def sequences():
 
 
 @pytest.mark.parametrize("name", able(Conditional(Normal())))
-@pytest.mark.parametrize("each", [False, True])
-def test_every_inference_takes_rows_of_any_length(sequences, name, each):
+@pytest.mark.parametrize("per_step", [False, True])
+def test_every_inference_takes_rows_of_any_length(sequences, name, per_step):
     X, of_rows, of_steps = sequences
-    y = of_steps if each else of_rows
+    y = of_steps if per_step else of_rows
     model = Regressor(
-        network=by_step if each else by_row, inference=registered(Inference)[name].example(), random_state=0
+        network=by_step if per_step else by_row, inference=registered(Inference)[name].example(), random_state=0
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikelyWarning)
@@ -124,8 +124,8 @@ def test_a_model_of_sequences_is_saved_and_loaded(sequences, tmp_path):
     model = Regressor(network=by_step, inference=MAP(epochs=2), random_state=0).fit(X, y)
     model.save(tmp_path / "m.likely")
     loaded = likely.load(tmp_path / "m.likely", network=by_step)
-    for found, wanted in zip(loaded.predict(X), model.predict(X), strict=True):
-        np.testing.assert_array_equal(found, wanted)
+    for restored, wanted in zip(loaded.predict(X), model.predict(X), strict=True):
+        np.testing.assert_array_equal(restored, wanted)
 
 
 def test_what_does_not_fit_is_said(sequences):

@@ -118,8 +118,8 @@ def test_pixels_are_classified_by_a_module_of_ones_own(images, inference):
 def test_log_probabilities_add_up_over_positions(images):
     X, labels = images
     model = Classifier(network=Pixels(3), inference=QUICK, random_state=0).fit(X, labels)
-    each = np.take_along_axis(model.predict_log_proba(X), labels[..., None], -1)[..., 0]
-    np.testing.assert_allclose(model.log_prob(X, labels), each.sum((1, 2)), rtol=1e-5)
+    log_prob = np.take_along_axis(model.predict_log_proba(X), labels[..., None], -1)[..., 0]
+    np.testing.assert_allclose(model.log_prob(X, labels), log_prob.sum((1, 2)), rtol=1e-5)
 
 
 # --- a model of its own for each output -------------------------------------------------------------------------------
@@ -180,9 +180,9 @@ def test_missing_numbers_at_positions_are_left_out(tokens, seen):
     gaps = np.where(seen, y, np.nan)
     model, alone = Regressor().fit(X, gaps), Regressor().fit(X[seen], y[seen])
     np.testing.assert_allclose(model.predict(X), alone.predict(flat(X)).reshape(y.shape), rtol=1e-9)
-    each = np.zeros_like(y)
-    each[seen] = alone.log_prob(X[seen], y[seen])
-    np.testing.assert_allclose(model.log_prob(X, gaps), each.sum(1), rtol=1e-9)
+    log_prob = np.zeros_like(y)
+    log_prob[seen] = alone.log_prob(X[seen], y[seen])
+    np.testing.assert_allclose(model.log_prob(X, gaps), log_prob.sum(1), rtol=1e-9)
 
 
 @pytest.mark.parametrize("missing", [-1, np.nan])

@@ -90,11 +90,11 @@ def test_counts_stay_those_of_the_assignments(topics):
 
 def test_the_average_of_a_chain_holds_every_token():
     corpus = made(1)
-    found = walk(problem(corpus, np.full(4, 0.1), 0.05), sweeps=30, warmup=10, thin=4)
-    np.testing.assert_allclose((found.components - 0.05).sum(), corpus.counts.sum(), rtol=1e-12)
+    posterior = walk(problem(corpus, np.full(4, 0.1), 0.05), sweeps=30, warmup=10, thin=4)
+    np.testing.assert_allclose((posterior.components - 0.05).sum(), corpus.counts.sum(), rtol=1e-12)
     by_word = np.bincount(corpus.words, corpus.counts, corpus.size)
-    np.testing.assert_allclose((found.components - 0.05).sum(0), by_word, rtol=1e-9, atol=1e-9)
-    assert len(found.trace) == 3
+    np.testing.assert_allclose((posterior.components - 0.05).sum(0), by_word, rtol=1e-9, atol=1e-9)
+    assert len(posterior.trace) == 3
 
 
 def test_a_learned_prior_makes_the_assignments_more_probable():

@@ -59,9 +59,9 @@ def test_planted_topics_are_recovered(inference):
     X, phi, theta = planted()
     model = LatentDirichlet(4, inference, random_state=0).fit(X)
     distance = np.abs(model.topic_word_[:, None] - phi[None]).sum(-1) / 2  # total variation
-    found, true = linear_sum_assignment(distance)
-    assert distance[found, true].max() < 0.1
-    shares = np.abs(model.transform(X)[:, found] - theta[:, true]).mean()
+    recovered, true = linear_sum_assignment(distance)
+    assert distance[recovered, true].max() < 0.1
+    shares = np.abs(model.transform(X)[:, recovered] - theta[:, true]).mean()
     assert shares < 0.04
 
 
@@ -221,8 +221,8 @@ def test_perplexity_is_that_of_the_predictive_distribution():
     for seen, scored in ((0, 30), (30, 0)):
         share = model.transform([[seen]])[0]
         halves.append(1 / (share @ model.topic_word_[:, scored]))
-    found = {round(model.perplexity([[0, 30]], random_state=seed), 9) for seed in range(20)}
-    assert found == {round(value, 9) for value in halves}
+    perplexities = {round(model.perplexity([[0, 30]], random_state=seed), 9) for seed in range(20)}
+    assert perplexities == {round(value, 9) for value in halves}
 
 
 def test_kinds_of_x_agree():
@@ -448,15 +448,15 @@ from likely.core import distributed
 from likely.inference import CollapsedGibbs, VariationalBayes
 
 X = np.random.default_rng(0).poisson(np.kron(np.eye(3), np.full((17, 5), 2.0)) + 0.1)
-found = {}
+answers = {}
 for name, inference in {
     "all": VariationalBayes(max_iter=30, tol=0.0),
     "batches": VariationalBayes(max_iter=5, tol=0.0, batch_size=10),
     "gibbs": CollapsedGibbs(30, 10),
 }.items():
     model = LatentDirichlet(3, inference, learn_prior=True, random_state=0).fit(X)
-    found[name], found[name + "/prior"] = model.components_, model.document_prior_
-    found[name + "/trace"] = np.array(model.history_)
+    answers[name], answers[name + "/prior"] = model.components_, model.document_prior_
+    answers[name + "/trace"] = np.array(model.history_)
 """
 
 

@@ -90,9 +90,9 @@ def test_sums_over_documents_that_have_words():
     gamma, weight = RANDOM.gamma(2.0, 1.0, (3, 8)), np.array([2.0, 5.0, 0.5])
     total, count = sum_log_theta(STARTS, gamma, weight, TOPICS)
     own = gamma[:, :TOPICS]
-    each = psi(own) - psi(own.sum(1, keepdims=True))
+    expected = psi(own) - psi(own.sum(1, keepdims=True))
     assert count == 2.5
-    np.testing.assert_allclose(total, 2.0 * each[0] + 0.5 * each[2], rtol=1e-9)
+    np.testing.assert_allclose(total, 2.0 * expected[0] + 0.5 * expected[2], rtol=1e-9)
 
 
 def test_the_predictive_density_is_that_of_the_product():

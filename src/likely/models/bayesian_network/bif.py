@@ -66,15 +66,15 @@ def write_bif(
     ...     print(file.read_text().splitlines()[-2])
       table 0.5, 0.5;
     """
-    for text in [*dag.names, *(str(state) for each in states for state in each)]:
+    for text in [*dag.names, *(str(state) for listing in states for state in listing)]:
         if not WORD.fullmatch(text) or "//" in text or "/*" in text:
             raise DataError(
                 f'BIF cannot hold the name {text!r}; use names without spaces and without , | ; {{}} () [] ".'
             )
     lines = ["network unknown {", "}"]
-    for name, each in zip(dag.names, states, strict=True):
-        listed = ", ".join(str(state) for state in each)
-        lines += [f"variable {name} {{", f"  type discrete [ {len(each)} ] {{ {listed} }};", "}"]
+    for name, listing in zip(dag.names, states, strict=True):
+        listed = ", ".join(str(state) for state in listing)
+        lines += [f"variable {name} {{", f"  type discrete [ {len(listing)} ] {{ {listed} }};", "}"]
     for variable, table in enumerate(tables):
         parents = dag.parents[variable]
         given = f" | {', '.join(dag.names[parent] for parent in parents)}" if parents else ""
@@ -146,7 +146,7 @@ class _Reader:
             dag = Dag.from_edges(edges)
         except SpecError as error:
             raise DataError(f"{self.path}: {error}") from error
-        shapes = Tables(dag, [len(each) for each in self.states.values()])
+        shapes = Tables(dag, [len(listing) for listing in self.states.values()])
         tables = [self.fill(shapes, variable) for variable in range(len(dag.names))]
         return edges, self.states, tables
 
@@ -249,7 +249,7 @@ class _Reader:
             self.fail(f"{what} sums to {sum(numbers):g}, not to 1", line)
 
     def numbers(self, count: int, what: str, line: int) -> list[float]:
-        found: list[float] = []
+        probabilities: list[float] = []
         while (token := self.next("';'")).text != ";":
             try:
                 number = float(token.text)
@@ -257,10 +257,10 @@ class _Reader:
                 self.fail(f"expected a probability, found {token.text!r}", token.line)
             if not 0 <= number <= 1:
                 self.fail(f"{token.text} is no probability", token.line)
-            found.append(number)
-        if len(found) != count:
-            self.fail(f"{what} has {len(found)} numbers, it needs {count}", line)
-        return found
+            probabilities.append(number)
+        if len(probabilities) != count:
+            self.fail(f"{what} has {len(probabilities)} numbers, it needs {count}", line)
+        return probabilities
 
     def next(self, wanted: str) -> _Token:
         if self.place == len(self.tokens):

@@ -74,14 +74,14 @@ def eliminate(neighbours: Sequence[set[int]], sizes: Sequence[int]) -> tuple[lis
     >>> eliminate(square, [2, 2, 2, 2])
     ([0, 1, 2, 3], [{1, 3}, {2, 3}, {3}, set()])
     """
-    graph = [set(each) for each in neighbours]
+    graph = [set(around) for around in neighbours]
     weight = [math.log(size) for size in sizes]
 
     def key(variable: int) -> tuple[int, float, int]:
         around = graph[variable]
-        joined = sum(len(around & graph[each]) for each in around)
+        joined = sum(len(around & graph[neighbour]) for neighbour in around)
         missing = (len(around) * (len(around) - 1) - joined) // 2
-        return missing, sum(weight[each] for each in around) + weight[variable], variable
+        return missing, sum(weight[neighbour] for neighbour in around) + weight[variable], variable
 
     keys = {variable: key(variable) for variable in range(len(graph))}
     heap = list(keys.values())
@@ -97,14 +97,14 @@ def eliminate(neighbours: Sequence[set[int]], sizes: Sequence[int]) -> tuple[lis
         order.append(variable)
         around = later[variable] = graph[variable]
         changed = set(around)
-        for each in around:
-            graph[each].discard(variable)
-        for each in around:
-            for other in around - graph[each] - {each}:
-                changed |= graph[each] & graph[other]
-                graph[each].add(other)
-                graph[other].add(each)
-        for each in changed:
-            keys[each] = key(each)
-            heappush(heap, keys[each])
+        for neighbour in around:
+            graph[neighbour].discard(variable)
+        for neighbour in around:
+            for other in around - graph[neighbour] - {neighbour}:
+                changed |= graph[neighbour] & graph[other]
+                graph[neighbour].add(other)
+                graph[other].add(neighbour)
+        for touched in changed:
+            keys[touched] = key(touched)
+            heappush(heap, keys[touched])
     return order, later

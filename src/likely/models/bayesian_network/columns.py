@@ -41,10 +41,10 @@ def read_columns(X: Any, names: Sequence[str]) -> dict[str, pl.Series]:
         if close:
             meant = next(name for name in absent if name.casefold() == close[0])
             raise DataError(f"X has a column {strange!r} but none of the name {meant!r}; is that what it should be?")
-    found = {name: _series(name, columns[name]) for name in names if name in columns}
-    if not found:
+    variables = {name: _series(name, columns[name]) for name in names if name in columns}
+    if not variables:
         raise DataError(f"X has none of the variables {', '.join(map(repr, names[:6]))} as a column.")
-    lengths = {name: len(series) for name, series in found.items()}
+    lengths = {name: len(series) for name, series in variables.items()}
     if len(set(lengths.values())) > 1:
         few, many = min(lengths, key=lengths.__getitem__), max(lengths, key=lengths.__getitem__)
         raise DataError(
@@ -52,7 +52,7 @@ def read_columns(X: Any, names: Sequence[str]) -> dict[str, pl.Series]:
         )
     if not next(iter(lengths.values())):
         raise DataError("X has no rows.")
-    return found
+    return variables
 
 
 def form_of_columns(X: Any) -> str:

@@ -48,7 +48,7 @@ class Dag:
                 parents[ends[1]].append(ends[0])
         if not positions:
             raise SpecError('edges is empty; give pairs such as [("rain", "wet")], or names of variables.')
-        dag = Dag(tuple(positions), tuple(tuple(each) for each in parents))
+        dag = Dag(tuple(positions), tuple(tuple(family) for family in parents))
         _ = dag.order  # a cycle is found here, at the door
         return dag
 
@@ -80,11 +80,11 @@ class Dag:
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
         """The children of each variable."""
-        found: list[list[int]] = [[] for _ in self.names]
+        children: list[list[int]] = [[] for _ in self.names]
         for child, parents in enumerate(self.parents):
             for parent in parents:
-                found[parent].append(child)
-        return tuple(tuple(each) for each in found)
+                children[parent].append(child)
+        return tuple(tuple(own) for own in children)
 
     def position(self, name: Any) -> int:
         """Where a variable is in `names`; an unknown one is refused with the closest known name."""
@@ -115,8 +115,8 @@ class Dag:
             family = self.family(variable)
             for member in family:
                 neighbours[member].update(family)
-        for variable, each in enumerate(neighbours):
-            each.discard(variable)
+        for variable, around in enumerate(neighbours):
+            around.discard(variable)
         return neighbours
 
     def factorisation(self) -> str:
@@ -130,7 +130,7 @@ class Dag:
 
 def closest(name: Any, known: Iterable[Any]) -> str:
     """A hint for a message: the known name that may have been meant, or the first few."""
-    by_fold = {str(each).casefold(): each for each in known}
+    by_fold = {str(candidate).casefold(): candidate for candidate in known}
     close = get_close_matches(str(name).casefold(), by_fold, n=1)
     if close:
         return f" Did you mean {by_fold[close[0]]!r}?"

@@ -41,12 +41,12 @@ class NetworkEM(Latent):
         EM never leaves a zero, nor the symmetry of states that start alike.
         """
         noise = [np.random.default_rng(seed).uniform(0.5, 1.5, len(self.seen)) for seed in seeds]
-        first = np.stack([self.tables.normalise(self.seen + self.prior + each) for each in noise])
+        first = np.stack([self.tables.normalise(self.seen + self.prior + jitter) for jitter in noise])
         return {"tables": torch.from_numpy(first)}
 
     def expect(self, params: Params) -> tuple[Params, Tensor]:
-        found = [self._expect(vector) for vector in params["tables"].numpy()]
-        counts, values = (np.stack([each[place] for each in found]) for place in range(2))
+        runs = [self._expect(vector) for vector in params["tables"].numpy()]
+        counts, values = (np.stack([run[place] for run in runs]) for place in range(2))
         return {"counts": torch.from_numpy(counts)}, torch.from_numpy(values)
 
     def expected_counts(self, vector: np.ndarray) -> np.ndarray:

@@ -33,9 +33,9 @@ class Labels:
     def __init__(self, dag: Dag, states: Mapping[str, Sequence[Any]]) -> None:
         self.dag = dag
         self.states = [list(states[name]) for name in dag.names]
-        self.sizes = [len(each) for each in self.states]
+        self.sizes = [len(own) for own in self.states]
         self.start = [0, *np.cumsum(self.sizes).tolist()]
-        self.numbers = [{state: number for number, state in enumerate(each)} for each in self.states]
+        self.numbers = [{state: number for number, state in enumerate(own)} for own in self.states]
 
     def code(self, variable: int, state: Any) -> int:
         """The number of a state."""
@@ -102,17 +102,17 @@ def check_states(states: Any, dag: Dag) -> dict[str, list[Any]]:
     """
     if states is not None and not isinstance(states, Mapping):
         raise SpecError(f"states must be {{variable: [state, …]}}; found a {type(states).__name__}.")
-    found: dict[str, list[Any]] = {}
-    for name, each in (states or {}).items():
+    checked: dict[str, list[Any]] = {}
+    for name, given in (states or {}).items():
         dag.position(name)
-        listed = [] if isinstance(each, str) or not isinstance(each, Iterable) else list(each)
-        found[name] = [state.item() if isinstance(state, np.generic) else state for state in listed]
-        kinds = {_kind(state) for state in found[name]}
-        if len(kinds) != 1 or None in kinds or len(set(found[name])) < len(found[name]):
+        listed = [] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+        checked[name] = [state.item() if isinstance(state, np.generic) else state for state in listed]
+        kinds = {_kind(state) for state in checked[name]}
+        if len(kinds) != 1 or None in kinds or len(set(checked[name])) < len(checked[name]):
             raise SpecError(
-                f"states[{name!r}] is {each!r}; it must list different states of one kind: text, numbers or booleans."
+                f"states[{name!r}] is {given!r}; it must list different states of one kind: text, numbers or booleans."
             )
-    return found
+    return checked
 
 
 def _kind(state: Any) -> str | None:

@@ -85,11 +85,11 @@ def _fewest_crossings(rows: list[list[int]], above: list[list[int]], below: list
         place: dict[int, float] = {}
         for level in range(len(rows)) if down else range(len(rows) - 1, -1, -1):
             now = {node: rank for rank, node in enumerate(rows[level])}
-            rows[level].sort(key=lambda node: _mean([place[each] for each in near[node]], now[node]))
+            rows[level].sort(key=lambda node: _mean([place[neighbour] for neighbour in near[node]], now[node]))
             place.update({node: rank for rank, node in enumerate(rows[level])})
-        found = _crossings(rows, below)
-        if found < fewest:
-            best, fewest = rows, found
+        crossed = _crossings(rows, below)
+        if crossed < fewest:
+            best, fewest = rows, crossed
     return best
 
 
@@ -116,6 +116,6 @@ def _spread(rows: list[list[int]], above: list[list[int]], below: list[list[int]
         down = sweep % 2 == 0
         for level in range(len(rows)) if down else range(len(rows) - 1, -1, -1):
             row, offset = rows[level], offsets[level]
-            wanted = [_mean([x[each] for each in above[node] + below[node]], x[node]) for node in row]
+            wanted = [_mean([x[neighbour] for neighbour in above[node] + below[node]], x[node]) for node in row]
             x[row] = isotonic_regression(np.array(wanted) - offset) + offset
     return x

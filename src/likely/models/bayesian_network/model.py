@@ -118,9 +118,9 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         if absent:
             raise DataError(f"tables has none for {absent[0]!r}; every variable needs one.")
         sizes = {name: np.shape(tables[name])[-1] if np.ndim(tables[name]) else 0 for name in dag.names}
-        found = {name: list(range(size)) for name, size in sizes.items()} | check_states(states, dag)
-        shapes = Tables(dag, [len(found[name]) for name in dag.names])
-        return cls(edges, states=states)._learn(dag, found, shapes.join([tables[name] for name in dag.names]))
+        known = {name: list(range(size)) for name, size in sizes.items()} | check_states(states, dag)
+        shapes = Tables(dag, [len(known[name]) for name in dag.names])
+        return cls(edges, states=states)._learn(dag, known, shapes.join([tables[name] for name in dag.names]))
 
     def to_bif(self, path: str | os.PathLike[str]) -> None:
         """Write the network as a BIF file, with every digit; `from_bif` reads it back, with states as text."""
@@ -199,11 +199,11 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         """log p of each row; what is missing in it is summed out. −∞ for a row that cannot be."""
         codes = self._labels.rows(X)
         complete = (codes >= 0).all(1)
-        found = np.empty(len(codes))
-        found[complete] = self._tables.log_prob(self.probabilities_, codes[complete])
+        log_prob = np.empty(len(codes))
+        log_prob[complete] = self._tables.log_prob(self.probabilities_, codes[complete])
         if not complete.all():
-            found[~complete] = self._inference.log_prob(codes[~complete])
-        return found
+            log_prob[~complete] = self._inference.log_prob(codes[~complete])
+        return log_prob
 
     def score(self, X: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of log p, in nats per row."""
@@ -213,8 +213,8 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
 
     def posterior(self, X: Any) -> dict[str, Categorical]:
         """p(variable | what is known in the row) of each variable, a torch `Categorical` of batch (rows,)."""
-        found = self._posterior(self._labels.rows(X))
-        return {name: Categorical(torch.from_numpy(p), validate_args=False) for name, p in found.items()}
+        marginals = self._posterior(self._labels.rows(X))
+        return {name: Categorical(torch.from_numpy(p), validate_args=False) for name, p in marginals.items()}
 
     def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
         """X, in its form, with each missing value at its most probable state given the known ones of its row.
@@ -269,7 +269,9 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         self.form_, self.hidden_ = form, list(hidden)
         self.names_ = list(dag.names)
         pairs = [
-            [dag.names[parent], name] for name, each in zip(dag.names, dag.parents, strict=True) for parent in each
+            [dag.names[parent], name]
+            for name, parents in zip(dag.names, dag.parents, strict=True)
+            for parent in parents
         ]
         self.edges_ = [*dag.names, *pairs]
         self.states_ = {name: list(states[name]) for name in dag.names}
@@ -309,12 +311,12 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         tables.join(tables.split(self.probabilities_))
 
     def _posterior(self, codes: np.ndarray, first: int = 0) -> dict[str, np.ndarray]:
-        found, log_z = self._inference.posteriors(codes)
+        marginals, log_z = self._inference.posteriors(codes)
         if (log_z == -np.inf).any():
             row = int((log_z == -np.inf).argmax())
             known = self._labels.decode(codes[row].tolist())
             raise DataError(f"Row {first + row} of X has probability zero: {listed(known)}.{REMEDY}")
-        return self._labels.split(found)
+        return self._labels.split(marginals)
 
     def _check_arguments(self) -> None:
         sizes = (("smoothing", self.smoothing), ("equivalent_sample_size", self.equivalent_sample_size or 0.0))

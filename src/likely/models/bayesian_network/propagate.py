@@ -267,7 +267,7 @@ def row_of(plan: Schedule, clique: int, entries: np.ndarray) -> tuple[np.int64, 
 @njit(cache=True, error_model="numpy")
 def states_of(plan: Schedule, entries: np.ndarray) -> np.ndarray:
     """The state of each variable in the chosen entries of the cliques."""
-    found = np.empty(len(plan.home), np.int64)
+    states = np.empty(len(plan.home), np.int64)
     for variable in range(len(plan.home)):
-        found[variable] = (entries[plan.home[variable]] // plan.stride[variable]) % plan.size[variable]
-    return found
+        states[variable] = (entries[plan.home[variable]] // plan.stride[variable]) % plan.size[variable]
+    return states

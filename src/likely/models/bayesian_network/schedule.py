@@ -63,7 +63,7 @@ def schedule(dag: Dag, sizes: Sequence[int], tree: CliqueTree) -> Schedule:
         for variable in tree.cliques[clique]:
             holders[variable].append(clique)
     family_home = [_holder(dag.family(variable), holders, tree) for variable in range(len(dag.names))]
-    home = [each[0] for each in holders]
+    home = [cliques[0] for cliques in holders]
     table_start = _offsets([_entries(dag.family(variable), sizes) for variable in range(len(dag.names))])
     lifts = [
         np.zeros(0, np.int32)
@@ -87,7 +87,7 @@ def schedule(dag: Dag, sizes: Sequence[int], tree: CliqueTree) -> Schedule:
         size=np.array(sizes, np.int64),
         state_start=_offsets(sizes),
         family_home=np.array(family_home, np.int64),
-        family_start=_offsets([len(each) for each in families]),
+        family_start=_offsets([len(positions) for positions in families]),
         family=np.concatenate(families),
         table_start=table_start,
     )
@@ -116,9 +116,9 @@ def _holder(family: Sequence[int], holders: list[list[int]], tree: CliqueTree) -
 
 def _places(clique: Sequence[int], part: Sequence[int], sizes: Sequence[int]) -> np.ndarray:
     """For each entry of a clique's table, the entry of the table of a part of its variables."""
-    found = np.zeros([sizes[variable] for variable in clique], np.int32)
+    positions = np.zeros([sizes[variable] for variable in clique], np.int32)
     for axis, variable in enumerate(clique):
         if variable in part:
             along = np.arange(sizes[variable], dtype=np.int32) * np.int32(_stride(part, variable, sizes))
-            found += along.reshape([-1 if each == axis else 1 for each in range(len(clique))])
-    return found.reshape(-1)
+            positions += along.reshape([-1 if other == axis else 1 for other in range(len(clique))])
+    return positions.reshape(-1)

@@ -117,12 +117,12 @@ class Tables:
 
     def counts(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """How often each entry was seen; a row counts for each family that is complete in it (−1 is missing)."""
-        found = np.zeros(self.start[-1])
-        for variable, table in enumerate(self.split(found)):
+        vector = np.zeros(self.start[-1])
+        for variable, table in enumerate(self.split(vector)):
             complete = (codes[:, self.dag.family(variable)] >= 0).all(1)
             entries = self.entries(variable, codes[complete]) - self.start[variable]
             table[...] = np.bincount(entries, weights[complete], minlength=table.size).reshape(table.shape)
-        return found
+        return vector
 
     def normalise(self, counts: np.ndarray) -> np.ndarray:
         """Rows of counts as probabilities; a row without any is uniform."""
@@ -133,9 +133,9 @@ class Tables:
             np.copyto(table, 1 / table.shape[-1], where=total <= 0)
         return vector
 
-    def pseudo_counts(self, each: float, rows: float | None = None) -> np.ndarray:
-        """A vector of `each`, or of this many rows spread evenly over each table (BDeu)."""
-        vector = np.full(self.start[-1], float(each))
+    def pseudo_counts(self, count: float, rows: float | None = None) -> np.ndarray:
+        """A vector of `count`, or of this many rows spread evenly over each table (BDeu)."""
+        vector = np.full(self.start[-1], float(count))
         if rows:
             for table in self.split(vector):
                 table[...] = rows / table.size

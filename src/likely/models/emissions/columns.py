@@ -57,18 +57,18 @@ class Columns(Emission):
         labels = [f"column {name!r} of X" for name in shown] if width > 1 else ["X"]
         pieces = _pieces(likelihood, shown)
         parts, start = [], 0
-        for index, each in enumerate(pieces):
-            known = each.known_target()
+        for index, piece in enumerate(pieces):
+            known = piece.known_target()
             wide = known.shape[0] if known is not None and known.shape else 1
-            if each.event_dim and known is None:
+            if piece.event_dim and known is None:
                 wide = width - start - (len(pieces) - index - 1)
             stop = start + wide
             if stop > width:
                 break
-            parts.append(Part(each, slice(start, stop), known or Target(), tuple(labels[start:stop])))
+            parts.append(Part(piece, slice(start, stop), known or Target(), tuple(labels[start:stop])))
             start = stop
         if start != width or len(parts) != len(pieces):
-            needed = sum(_least(each) for each in pieces)
+            needed = sum(_least(piece) for piece in pieces)
             raise DataError(f"X has {width} columns, but the {len(pieces)} likelihoods speak of {needed}.")
         settled = []
         for part in _joined(parts):
@@ -178,18 +178,18 @@ class Columns(Emission):
         shape = totals["rows"].shape
         rows = totals["rows"].sum(1)[:, None, None, None]
         previous = [None] * len(self.parts) if params is None else self._split(params["eta"].flatten(0, 1))
-        found = []
+        estimates = []
         for index, (part, before) in enumerate(zip(self.parts, previous, strict=True)):
             total = totals.get(f"part{index}")
             if total is None:
-                found.append(self._by_rows(part, totals["weight"].flatten(0, 1), before))
+                estimates.append(self._by_rows(part, totals["weight"].flatten(0, 1), before))
                 continue
             every = total.sum(1, keepdim=True)  # the weights of a row sum to its own: this is the sum over all rows
             mixed = total + self.smoothing * every / rows.clamp_min(1e-300)
             mixed = torch.where(mixed[..., :1] > 0, mixed, every)
             mean = mixed[..., 1:] / mixed[..., :1].clamp_min(1e-300)
-            found.append(part.likelihood.from_statistics(mean, part.of(self.origin)).flatten(2).flatten(0, 1))
-        return {"eta": torch.cat(found, -1).unflatten(0, shape)}
+            estimates.append(part.likelihood.from_statistics(mean, part.of(self.origin)).flatten(2).flatten(0, 1))
+        return {"eta": torch.cat(estimates, -1).unflatten(0, shape)}
 
     def free(self, components: int) -> int:
         return components * sum(_free(part) for part in self.parts)
@@ -248,7 +248,7 @@ class Columns(Emission):
         """The estimate from all rows and their weights (k, n); never worse than the parameters before."""
         smoothed = weight + self.smoothing * self._weight / self._weight.sum()
         y, gone = part.present(self._rows)
-        found = []
+        estimates = []
         for index, own in enumerate(part.of(self._rows).unbind(1)):
             new = part.likelihood.weighted_mle(own, smoothed.T)
             if previous is not None:
@@ -257,8 +257,8 @@ class Columns(Emission):
                 gain = part.likelihood.each_log_prob(new, y[:, index])
                 gain -= part.likelihood.each_log_prob(before, y[:, index])
                 new = torch.where(torch.einsum("kn,nk->k", counted, gain).unsqueeze(-1) >= 0, new, before)
-            found.append(new)
-        return torch.cat(found, -1)
+            estimates.append(new)
+        return torch.cat(estimates, -1)
 
 
 def _pieces(likelihood: Any, names: Sequence[str]) -> list[Likelihood]:
@@ -266,30 +266,30 @@ def _pieces(likelihood: Any, names: Sequence[str]) -> list[Likelihood]:
     if isinstance(likelihood, Product):
         return list(likelihood.parts.values())
     if isinstance(likelihood, Mapping):
-        given = {str(name): each for name, each in likelihood.items()}
+        given = {str(name): piece for name, piece in likelihood.items()}
         without, unknown = [n for n in names if n not in given], [n for n in given if n not in names]
         if without or unknown:
-            found = f"none for column {without[0]!r}" if without else f"one for {unknown[0]!r}"
-            raise SpecError(f"likelihood has {found}; it needs one for each of the columns {', '.join(names)}.")
+            mismatch = f"none for column {without[0]!r}" if without else f"one for {unknown[0]!r}"
+            raise SpecError(f"likelihood has {mismatch}; it needs one for each of the columns {', '.join(names)}.")
         return [as_spec(given[name], Likelihood, "likelihood") for name in names]
     if isinstance(likelihood, Sequence) and not isinstance(likelihood, str):
-        return [as_spec(each, Likelihood, "likelihood") for each in likelihood]
+        return [as_spec(piece, Likelihood, "likelihood") for piece in likelihood]
     one = as_spec(likelihood, Likelihood, "likelihood")
     return [one] if one.event_dim else [one] * len(names)
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:
     """Neighbours that say the same, each of its own column, as one part: one operation instead of many."""
-    found: list[Part] = []
+    joined: list[Part] = []
     for part in parts:
-        last = found[-1] if found else None
+        last = joined[-1] if joined else None
         same = last is not None and (last.likelihood, last.target) == (part.likelihood, part.target)
         if last is not None and same and not part.likelihood.event_dim:
             columns = slice(last.columns.start, part.columns.stop)
-            found[-1] = replace(last, columns=columns, names=last.names + part.names)
+            joined[-1] = replace(last, columns=columns, names=last.names + part.names)
         else:
-            found.append(part)
-    return found
+            joined.append(part)
+    return joined
 
 
 def _bound(part: Part, x: Tensor) -> list[Part]:

@@ -48,8 +48,8 @@ class GaussianEmission(Emission):
     >>> weight = torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]], dtype=torch.float64).unsqueeze(1)
     >>> totals = gaussian.zeros(1, 2)
     >>> gaussian.accumulate(totals, None, x, weight, slice(0, 4))
-    >>> found = gaussian.maximise(None, totals)
-    >>> found["mean"].ravel().tolist(), found["covariance"].ravel().round(decimals=9).tolist()
+    >>> fitted = gaussian.maximise(None, totals)
+    >>> fitted["mean"].ravel().tolist(), fitted["covariance"].ravel().round(decimals=9).tolist()
     ([1.0, 11.0], [1.0, 4.0])
     """
 
@@ -178,7 +178,7 @@ class GaussianEmission(Emission):
         if self.covariance == "full":
             totals["second"].flatten(0, 1).baddbmm_(weighted.mT, z)
         else:
-            left, right = (each.unflatten(0, shape).flatten(1, 2) for each in (weighted, z))  # (S, K·n, d)
+            left, right = (factor.unflatten(0, shape).flatten(1, 2) for factor in (weighted, z))  # (S, K·n, d)
             totals["second"] += (left.mT @ right).unsqueeze(1)
 
     def maximise(self, params: Params | None, totals: Params) -> Params:
@@ -191,16 +191,16 @@ class GaussianEmission(Emission):
             rest = (second - count * shift.square()).sum(-1, keepdim=True) * params["covariance"]
             every = count.sum(-1, keepdim=True)
             average = self.variance.mean()
-            found = torch.where(every <= 0, average, rest / torch.where(every <= 0, 1.0, every))
+            estimate = torch.where(every <= 0, average, rest / torch.where(every <= 0, 1.0, every))
             least = self.floor * average
         elif self.covariance == "diag":
             rest = (second - count * shift.square()) * params["covariance"]
-            found = torch.where(alone, self.variance, rest / torch.where(alone, 1.0, count))
+            estimate = torch.where(alone, self.variance, rest / torch.where(alone, 1.0, count))
             least = self.floor * self.variance
         else:
             return self._matrix(params, mean, count, shift, second)
-        covariance = found.maximum(least).clamp_min(1e-300)
-        return self.complete({"mean": mean, "covariance": covariance, "floored": (found < least).any(-1)})
+        covariance = estimate.maximum(least).clamp_min(1e-300)
+        return self.complete({"mean": mean, "covariance": covariance, "floored": (estimate < least).any(-1)})
 
     def _matrix(self, params: Params, mean: Tensor, count: Tensor, shift: Tensor, second: Tensor) -> Params:
         between = (count * shift).unsqueeze(-1) * shift.unsqueeze(-2)

@@ -39,7 +39,7 @@ def patterns(x: Tensor) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
 def log_prob_missing(params: Params, x: Tensor) -> Tensor:
     """log p(xₒ | k): (n, S, K)."""
     mean, covariance = params["mean"], params["covariance"]
-    found = torch.zeros(len(x), *mean.shape[:2], dtype=torch.float64)
+    log_prob = torch.zeros(len(x), *mean.shape[:2], dtype=torch.float64)
     for rows, seen, _ in patterns(x):
         if len(seen):
             factor = torch.linalg.cholesky(covariance[..., seen.unsqueeze(-1), seen])
@@ -47,8 +47,8 @@ def log_prob_missing(params: Params, x: Tensor) -> Tensor:
             z = torch.linalg.solve_triangular(factor, gap.mT, upper=False)
             log_scale = factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
             value = -0.5 * z.square().sum(-2) - (log_scale + 0.5 * len(seen) * LOG_2PI).unsqueeze(-1)
-            found[rows] = value.movedim(-1, 0)
-    return found
+            log_prob[rows] = value.movedim(-1, 0)
+    return log_prob
 
 
 def expected_missing(params: Params, x: Tensor, share: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def expected_missing(params: Params, x: Tensor, share: Tensor) -> Tensor:
     tensor([[0., 1.]], dtype=torch.float64)
     """
     mean, covariance = params["mean"], params["covariance"]
-    found = torch.zeros(x.shape, dtype=torch.float64)
+    expected = torch.zeros(x.shape, dtype=torch.float64)
     for rows, seen, gone in patterns(x):
         if not len(gone):
             continue
@@ -68,8 +68,8 @@ def expected_missing(params: Params, x: Tensor, share: Tensor) -> Tensor:
             factor = torch.linalg.cholesky(covariance[..., seen.unsqueeze(-1), seen])
             regression = torch.cholesky_solve(covariance[..., seen.unsqueeze(-1), gone], factor)
             guess = guess + (x[rows][:, seen].double() - mean[:, None, seen]) @ regression
-        found[rows.unsqueeze(-1), gone] = torch.einsum("nk,knd->nd", share[rows], guess)
-    return found
+        expected[rows.unsqueeze(-1), gone] = torch.einsum("nk,knd->nd", share[rows], guess)
+    return expected
 
 
 def accumulate_missing(totals: Params, params: Params, x: Tensor, weight: Tensor) -> None:

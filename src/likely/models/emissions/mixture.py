@@ -181,8 +181,8 @@ def rebuild(data: Mapping[str, Any]) -> Emission:
     if data["kind"] not in known:
         raise SpecError(f"Unknown kind of emission {data['kind']!r}; known: {', '.join(sorted(known))}.")
     kind, rest = known[data["kind"]], {name: value for name, value in data.items() if name != "kind"}
-    found: Emission = kind.from_json(rest) if hasattr(kind, "from_json") else kind(**rest)
-    return found
+    emission: Emission = kind.from_json(rest) if hasattr(kind, "from_json") else kind(**rest)
+    return emission
 
 
 def _kinds(base: Any) -> Iterator[Any]:

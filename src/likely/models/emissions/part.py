@@ -98,13 +98,13 @@ class Part:
     def log_prob(self, eta: Tensor, x: Tensor) -> Tensor:
         """log p(x | ηₖ), summed over its targets: (n, k)."""
         y, gone = self.present(x)
-        each = self.split(eta)  # (k, count, numbers of one)
+        targets = self.split(eta)  # (k, count, numbers of one)
         if self.count == 1:
-            value = self.likelihood.each_log_prob(each[:, 0], y[:, 0])
+            value = self.likelihood.each_log_prob(targets[:, 0], y[:, 0])
             return value if gone is None else torch.where(gone, 0.0, value)
         if gone is None:
-            return self.likelihood.row_log_prob(each, y)
-        return torch.stack([torch.where(gone, 0.0, self.likelihood.log_prob(own, y)).sum(1) for own in each], -1)
+            return self.likelihood.row_log_prob(targets, y)
+        return torch.stack([torch.where(gone, 0.0, self.likelihood.log_prob(own, y)).sum(1) for own in targets], -1)
 
     def width(self) -> int | None:
         """How many numbers are summed for each target: its weight and its statistics. None if none suffice."""
@@ -118,8 +118,8 @@ class Part:
         statistics = self.likelihood.statistics(y, self.of(origin))
         if statistics is None:
             return None
-        found = torch.cat([torch.ones_like(statistics[..., :1]), statistics], -1)
-        return found if gone is None else torch.where(gone.unsqueeze(-1), 0.0, found)
+        counted = torch.cat([torch.ones_like(statistics[..., :1]), statistics], -1)
+        return counted if gone is None else torch.where(gone.unsqueeze(-1), 0.0, counted)
 
     def sums(self, x: Tensor, weight: Tensor, origin: Tensor) -> Tensor | None:
         """Σ w and Σ w T(y) over the rows where y is not missing: (k, count, width)."""
@@ -135,7 +135,7 @@ class Part:
         if statistics.is_contiguous():
             sums = (weight.T @ statistics.flatten(1)).unflatten(-1, statistics.shape[1:])
         else:  # each statistic lies together in memory
-            sums = torch.stack([weight.T @ each for each in statistics.unbind(-1)], -1)
+            sums = torch.stack([weight.T @ statistic for statistic in statistics.unbind(-1)], -1)
         return torch.cat([counts.unsqueeze(-1), sums], -1)
 
 

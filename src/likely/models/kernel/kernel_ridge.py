@@ -99,8 +99,8 @@ class KernelRidge(RegressorMixin, KernelMachine):
         inverse = torch.cholesky_inverse(torch.linalg.cholesky(system)).diagonal()
         # y = (K + αW⁻¹) a; without weight, a row was not in the fit and aᵢ = 0
         share = torch.where(weight > 0, (self.alpha + self.jitter_ - 1 / inverse) / weight, 0.0)
-        found = self._matrix(x) @ dual + share[:, None] * dual
-        return found.reshape(self.dual_coef_.shape).numpy()
+        predicted = self._matrix(x) @ dual + share[:, None] * dual
+        return predicted.reshape(self.dual_coef_.shape).numpy()
 
     def _check_arguments(self) -> None:
         number = isinstance(self.alpha, int | float | np.number) and not isinstance(self.alpha, bool)

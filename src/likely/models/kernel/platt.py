@@ -36,8 +36,8 @@ def fit_sigmoid(decision: np.ndarray, positive: np.ndarray, weight: np.ndarray) 
         return float(value) / weight.sum(), np.array([error @ scaled, error.sum()]) / weight.sum()
 
     start = np.array([1.0, np.log((seen + 1) / (unseen + 1))])
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)], tol=1e-12)
-    return found.x / [unit, 1.0]
+    optimum = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)], tol=1e-12)
+    return optimum.x / [unit, 1.0]
 
 
 def couple(pairs: np.ndarray, classes: int) -> np.ndarray:
@@ -60,8 +60,8 @@ def couple(pairs: np.ndarray, classes: int) -> np.ndarray:
     system[:, -1, -1] = 0.0
     goal = np.zeros((len(pairs), classes + 1, 1))
     goal[:, -1] = 1.0
-    found = np.linalg.solve(system, goal)[:, :-1, 0].clip(0.0)
-    return found / found.sum(1, keepdims=True)
+    probability = np.linalg.solve(system, goal)[:, :-1, 0].clip(0.0)
+    return probability / probability.sum(1, keepdims=True)
 
 
 def folds(labels: np.ndarray, most: int, seed: int) -> np.ndarray:
@@ -72,7 +72,7 @@ def folds(labels: np.ndarray, most: int, seed: int) -> np.ndarray:
     random = np.random.default_rng(seed)
     groups = [np.flatnonzero(labels == label) for label in np.unique(labels)]
     count = min(most, *(len(group) for group in groups))
-    found = np.zeros(len(labels), dtype=np.intp)
+    fold = np.zeros(len(labels), dtype=np.intp)
     for group in groups:
-        found[random.permutation(group)] = np.arange(len(group)) % count
-    return found
+        fold[random.permutation(group)] = np.arange(len(group)) % count
+    return fold

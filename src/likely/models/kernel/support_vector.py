@@ -165,21 +165,21 @@ class SupportVector(KernelMachine, Labelled):
             sign = np.where(label[rows] == pair[1], 1.0, -1.0)
             inner, shift = centred(K, rows)
             if math.isinf(self.C):
-                found = solve_hard(inner, sign, None, self.tol)
+                solution = solve_hard(inner, sign, None, self.tol)
             else:
-                found = solve(inner, classes_dual(sign, self.C * weight[rows]), weight[rows], self.C, self.tol)
-            if found is None or (math.isinf(self.C) and found.residual > 1e-2):
+                solution = solve(inner, classes_dual(sign, self.C * weight[rows]), weight[rows], self.C, self.tol)
+            if solution is None or (math.isinf(self.C) and solution.residual > 1e-2):
                 raise TrainingError(
                     f"C=inf allows no slack, but the classes {shown(self.classes_[list(pair)])} cannot be separated by "
                     f"{self.kernel_!r}; give C a finite value, or take a kernel with more freedom."
                 )
-            beta[rows, column], level[column] = found.beta, found.intercept - shift @ found.beta
-            slack[rows, column] = np.maximum(0.0, 1 - sign * (inner @ found.beta + found.intercept))
-            residual = max(residual, found.residual)
-            size = math.sqrt(max(0.0, float(found.beta @ inner @ found.beta)))
+            beta[rows, column], level[column] = solution.beta, solution.intercept - shift @ solution.beta
+            slack[rows, column] = np.maximum(0.0, 1 - sign * (inner @ solution.beta + solution.intercept))
+            residual = max(residual, solution.residual)
+            size = math.sqrt(max(0.0, float(solution.beta @ inner @ solution.beta)))
             margin.append(2 / size if size > 0 else math.inf)
             if self.probability:
-                sigmoid.append(calibrated(inner, sign, weight[rows], found.C, seed))
+                sigmoid.append(calibrated(inner, sign, weight[rows], solution.C, seed))
         self.intercept_, self.kkt_residual_ = level, residual
         self.margin_ = margin[0] if len(margin) == 1 else margin
         self.sigmoid_ = np.array(sigmoid) if self.probability else None
@@ -190,22 +190,22 @@ class SupportVector(KernelMachine, Labelled):
         centre, unit = float(y.mean()), float(y.std()) or 1.0
         target, epsilon, C = (y - centre) / unit, float(self.epsilon or 0.0) / unit, self.C / unit
         inner, shift = centred(K, np.arange(len(K)))
-        found: Solution | None
+        solution: Solution | None
         if math.isinf(C):
-            found = solve_hard(inner, target, epsilon, self.tol)
+            solution = solve_hard(inner, target, epsilon, self.tol)
         else:
-            found = solve(inner, numbers_dual(target, epsilon, C * weight), weight, C, self.tol)
-        if found is None or (math.isinf(C) and found.residual > 1e-2):
+            solution = solve(inner, numbers_dual(target, epsilon, C * weight), weight, C, self.tol)
+        if solution is None or (math.isinf(C) and solution.residual > 1e-2):
             raise TrainingError(
                 f"C=inf allows no slack, but no function of {self.kernel_!r} is within epsilon={self.epsilon:g} of "
                 "every y; give C a finite value, or raise epsilon."
             )
-        error = np.abs(target - inner @ found.beta - found.intercept)
-        self.intercept_ = np.array([unit * (found.intercept - shift @ found.beta) + centre])
-        self.kkt_residual_, self.sigmoid_ = found.residual, None
-        size = unit * math.sqrt(max(0.0, float(found.beta @ inner @ found.beta)))
+        error = np.abs(target - inner @ solution.beta - solution.intercept)
+        self.intercept_ = np.array([unit * (solution.intercept - shift @ solution.beta) + centre])
+        self.kkt_residual_, self.sigmoid_ = solution.residual, None
+        size = unit * math.sqrt(max(0.0, float(solution.beta @ inner @ solution.beta)))
         self.margin_ = 2 / size if size > 0 else math.inf
-        return unit * found.beta[:, None], unit * np.maximum(0.0, error - epsilon)[:, None]
+        return unit * solution.beta[:, None], unit * np.maximum(0.0, error - epsilon)[:, None]
 
     def _keep(self, x: np.ndarray, rows: np.ndarray, beta: np.ndarray, slack: np.ndarray, target: np.ndarray) -> None:
         """Support vectors alone: class by class, as scikit-learn orders them."""

@@ -91,10 +91,10 @@ def solve(K: np.ndarray, dual: Dual, weight: np.ndarray, C: float, tol: float, *
     for precision in (1e-3, 1e-6):
         beta, finished = _libsvm(K, dual, weight, C, precision)
         beta = refine(K, dual, beta, tol) if exact else beta
-        found = Solution(beta, *intercept(K, dual, beta), C)
-        if found.residual <= tol or not (exact and finished):
+        solution = Solution(beta, *intercept(K, dual, beta), C)
+        if solution.residual <= tol or not (exact and finished):
             break
-    return found
+    return solution
 
 
 def solve_hard(K: np.ndarray, target: np.ndarray, epsilon: float | None, tol: float) -> Solution | None:
@@ -107,11 +107,11 @@ def solve_hard(K: np.ndarray, target: np.ndarray, epsilon: float | None, tol: fl
     for C in 10.0 ** np.arange(1, 11, 2) / level:
         bound = np.full(len(K), C)
         dual = classes_dual(target, bound) if epsilon is None else numbers_dual(target, epsilon, bound)
-        found = solve(K, dual, weight, float(C), tol)
-        if np.abs(found.beta).max() < C:
-            return found
-        size = np.sqrt(max(0.0, float(found.beta @ K @ found.beta)))
-        gain = float(target @ found.beta) - dual.corner * float(np.abs(found.beta).sum())
+        solution = solve(K, dual, weight, float(C), tol)
+        if np.abs(solution.beta).max() < C:
+            return solution
+        size = np.sqrt(max(0.0, float(solution.beta @ K @ solution.beta)))
+        gain = float(target @ solution.beta) - dual.corner * float(np.abs(solution.beta).sum())
         if 2 * size < LEAST_MARGIN * np.sqrt(level) * gain:
             break
     return None
@@ -138,8 +138,8 @@ def calibrated(K: np.ndarray, sign: np.ndarray, weight: np.ndarray, C: float, se
     for part in range(fold.max() + 1):
         left, kept = np.flatnonzero(fold == part), np.flatnonzero(fold != part)
         dual = classes_dual(sign[kept], C * weight[kept])
-        found = solve(np.ascontiguousarray(K[np.ix_(kept, kept)]), dual, weight[kept], C, 1e-3, exact=False)
-        decision[left] = K[np.ix_(left, kept)] @ found.beta + found.intercept
+        solution = solve(np.ascontiguousarray(K[np.ix_(kept, kept)]), dual, weight[kept], C, 1e-3, exact=False)
+        decision[left] = K[np.ix_(left, kept)] @ solution.beta + solution.intercept
     return fit_sigmoid(decision, sign > 0, weight)
 
 
@@ -181,11 +181,11 @@ def _step(K: np.ndarray, dual: Dual, beta: np.ndarray, free: np.ndarray, side: n
     wanted = (dual.target - dual.corner * side - K @ beta)[rows]
     change = np.zeros(len(beta))
     try:
-        found = np.linalg.solve(system, np.append(wanted, -beta.sum()))
+        solved = np.linalg.solve(system, np.append(wanted, -beta.sum()))
     except np.linalg.LinAlgError:
         return change, intercept(K, dual, beta)[0]
-    change[rows] = found[:-1]
-    return change, float(found[-1])
+    change[rows] = solved[:-1]
+    return change, float(solved[-1])
 
 
 def _room(dual: Dual, beta: np.ndarray, change: np.ndarray, free: np.ndarray, side: np.ndarray) -> float:

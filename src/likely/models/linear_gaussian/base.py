@@ -104,8 +104,8 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
             if len(given) != 1:
                 raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
             rows, code = density.fill(given.expand(count, -1), seed)
-        found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
-        return (found, code.numpy()) if return_hidden else found
+        drawn = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
+        return (drawn, code.numpy()) if return_hidden else drawn
 
     def get_covariance(self) -> np.ndarray:
         """The covariance WWᵀ + Ψ of the rows."""

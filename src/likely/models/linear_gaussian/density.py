@@ -78,15 +78,15 @@ class LinearGaussian:
 
     def log_prob(self, x: Tensor) -> Tensor:
         """log p of the known values of each row; of a row without any, 0."""
-        found = torch.empty(len(x), dtype=torch.float64)
+        log_prob = torch.empty(len(x), dtype=torch.float64)
         flat = bool((self.noise == 0).any())
         for block in blocks(x):
             if flat:
-                found[block.rows] = self._dense_log_prob(block)
+                log_prob[block.rows] = self._dense_log_prob(block)
             else:
                 given = self.infer(block)
-                found[block.rows] = -0.5 * (given.energy + given.log_det[block.owner])
-        return found
+                log_prob[block.rows] = -0.5 * (given.energy + given.log_det[block.owner])
+        return log_prob
 
     def posterior(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Means (n, k) of z | x, and the lower factor of its covariance: (k, k), or (n, k, k) if values are missing."""
@@ -106,13 +106,13 @@ class LinearGaussian:
 
     def impute(self, x: Tensor) -> Tensor:
         """x in float64, with missing values at their expectation given the known ones."""
-        found = x.double().clone()
+        filled = x.double().clone()
         flat = bool((self.noise == 0).any())
         for block in blocks(x) if has_missing(x) else ():
             guess = self._dense_impute(block) if flat else self.mean + self.infer(block).mean @ self.loadings.mT
-            rows = found[block.rows]
-            found[block.rows] = torch.where(rows.isnan(), guess, rows)
-        return found
+            rows = filled[block.rows]
+            filled[block.rows] = torch.where(rows.isnan(), guess, rows)
+        return filled
 
     def sample(self, n: int, seed: int) -> Tensor:
         """n new rows."""
@@ -158,7 +158,7 @@ class LinearGaussian:
     def _dense_log_prob(self, block: Block) -> Tensor:
         """Without noise Ψ⁻¹ does not exist, but the covariance is regular if W has d columns of full rank."""
         d, k = self.loadings.shape
-        found = torch.empty(len(block.values), dtype=torch.float64)
+        log_prob = torch.empty(len(block.values), dtype=torch.float64)
         for chosen, known in by_pattern(block):
             root, failed = torch.linalg.cholesky_ex(self.covariance()[known][:, known])
             if k < d or failed:
@@ -169,8 +169,8 @@ class LinearGaussian:
             centred = block.values[chosen][:, known] - self.mean[known]
             spread = torch.linalg.solve_triangular(root, centred.mT, upper=False).square().sum(0)
             log_det = 2 * root.diagonal().log().sum() + len(known) * math.log(2 * math.pi)
-            found[chosen] = -0.5 * (spread + log_det)
-        return found
+            log_prob[chosen] = -0.5 * (spread + log_det)
+        return log_prob
 
     def _dense_impute(self, block: Block) -> Tensor:
         guess = torch.empty_like(block.values)

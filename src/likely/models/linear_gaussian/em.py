@@ -55,11 +55,11 @@ class LinearGaussianEM(Latent):
         values, vectors = torch.linalg.eigh(self.correlation())
         kept = values[-k:].flip(0)
         rest = (values.sum() - kept.sum()).clamp_min(0) / max(d - k, 1)
-        found = [vectors[:, -k:].flip(1) * (kept - rest).clamp_min(1e-3 * values.mean()).sqrt()]
+        starts = [vectors[:, -k:].flip(1) * (kept - rest).clamp_min(1e-3 * values.mean()).sqrt()]
         for seed in seeds[1:]:
             random = torch.Generator().manual_seed(seed)
-            found.append(torch.randn(d, k, generator=random, dtype=torch.float64) * (0.5 / k) ** 0.5)
-        loadings = torch.stack(found)
+            starts.append(torch.randn(d, k, generator=random, dtype=torch.float64) * (0.5 / k) ** 0.5)
+        loadings = torch.stack(starts)
         noise = (1 - loadings.square().sum(-1)).clamp(max(self.floor, 0.1), 1.0)
         noise = noise.mean(-1, keepdim=True).expand_as(noise) if self.isotropic else noise
         return {"loadings": loadings, "mean": torch.zeros(len(seeds), d, dtype=torch.float64), "noise": noise}

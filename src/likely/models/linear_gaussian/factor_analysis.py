@@ -92,16 +92,16 @@ class FactorAnalysis(LinearGaussianModel):
             x, as_weights(sample_weight, x), int(self.n_components), isotropic=False, floor=self.floor
         )
         options = {"name": "FactorAnalysis", "random_state": self.random_state, "verbose": bool(self.verbose)}
-        found = fit_latent(self.inference, latent, self.prior, **options)
-        params, self.history_ = found.params, found.trace.numpy()
+        fitted = fit_latent(self.inference, latent, self.prior, **options)
+        params, self.history_ = fitted.params, fitted.trace.numpy()
         by_likelihood = as_spec(self.inference, Inference, "inference").needs == {"expectations"}
-        if by_likelihood and latent.complete and found.converged and self.n_components < x.shape[1]:
+        if by_likelihood and latent.complete and fitted.converged and self.n_components < x.shape[1]:
             params, self.history_ = self._finished(latent, params)
         self._report(params["noise"].numpy())
         model = latent.restored(params)
-        self._keep_members(found, latent.restored)
+        self._keep_members(fitted, latent.restored)
         self.noise_variance_, self.mean_ = model.noise.numpy(), model.mean.numpy()
-        self.n_iter_, self.converged_ = found.n_iter, found.converged
+        self.n_iter_, self.converged_ = fitted.n_iter, fitted.converged
         self.log_likelihood_ = float(latent.expect({name: value[None] for name, value in params.items()})[1])
         loadings = _diagonal(model.loadings.numpy(), self.noise_variance_)
         loadings = varimax(loadings) if self.rotation == "varimax" else loadings

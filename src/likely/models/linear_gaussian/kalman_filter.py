@@ -166,7 +166,7 @@ class KalmanFilter(TransformerMixin, Averaged):
             params = model.start([0])
             _, value = model.expect(params)
             distributed.sum_(value)
-            fit = LatentFit({name: found[0] for name, found in params.items()}, value, value, converged=True)
+            fit = LatentFit({name: values[0] for name, values in params.items()}, value, value, converged=True)
         for name in System._fields:
             setattr(self, f"{name}_", np.ascontiguousarray(fit.params[name].numpy()))
         self.history_ = fit.trace.numpy()
@@ -184,9 +184,9 @@ class KalmanFilter(TransformerMixin, Averaged):
         if any(name.startswith("observation") for name in learn) and (empty := np.isnan(data.x).all(0)).any():
             raise DataError(f"Column {int(empty.argmax())} of X has no value, so that nothing can be learned about it.")
         for name in ("transition_covariance", "observation_covariance"):
-            found = given[name]
+            matrix = given[name]
             diagonal = self.covariance == "diagonal" and name in learn
-            if diagonal and found is not None and np.count_nonzero(found) > np.count_nonzero(np.diag(found)):
+            if diagonal and matrix is not None and np.count_nonzero(matrix) > np.count_nonzero(np.diag(matrix)):
                 raise SpecError(f'{name} is not diagonal, so EM cannot begin there with covariance="diagonal".')
         return StateSpace(data, given, learn, k, diagonal=self.covariance == "diagonal", weight=weight)
 
@@ -194,8 +194,8 @@ class KalmanFilter(TransformerMixin, Averaged):
     def filter(self, X: Any, lengths: Any = None) -> Any:
         """Means (T, k) and covariances (T, k, k) of each state given the observations up to it."""
         sequences, data = self._series(X, lengths)
-        found = run_filter(data, self._system())
-        return pairs(sequences, found.means, found.gains.filtered[found.gains.step])
+        filtered = run_filter(data, self._system())
+        return pairs(sequences, filtered.means, filtered.gains.filtered[filtered.gains.step])
 
     def smooth(self, X: Any, lengths: Any = None) -> Any:
         """Means (T, k) and covariances (T, k, k) of each state given all observations of its series."""
@@ -227,9 +227,9 @@ class KalmanFilter(TransformerMixin, Averaged):
         """The distribution of each step given the ones before it: a torch normal with batch (T,) and event (p,)."""
         sequences, data = self._series(X, lengths)
         system = self._system()
-        found = run_filter(data, system)
-        spread = seen_covariance(system, found.gains.predicted)
-        return normals(sequences, seen(system, found.predicted), found.gains.step, spread)
+        filtered = run_filter(data, system)
+        spread = seen_covariance(system, filtered.gains.predicted)
+        return normals(sequences, seen(system, filtered.predicted), filtered.gains.step, spread)
 
     def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
         """log p(x) of each series, (n,); one series has one."""
@@ -254,8 +254,8 @@ class KalmanFilter(TransformerMixin, Averaged):
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise DataError(f"level={level!r}: the probability of the interval must be between 0 and 1, such as 0.9.")
         system = self._system()
-        found = run_filter(data, system)
-        several = [Forecast(ahead(system, found, end - 1, steps), float(level)) for end in data.starts[1:]]
+        filtered = run_filter(data, system)
+        several = [Forecast(ahead(system, filtered, end - 1, steps), float(level)) for end in data.starts[1:]]
         return several[0] if len(several) == 1 and not sequences.listed else several
 
     def sample(

@@ -105,31 +105,31 @@ class PCA(LinearGaussianModel):
         if closed is not None:
             self._keep(closed, _chosen(self.n_components, closed.values, most))
             return self
-        moments, found = self._by_em(x, weight, inference, _chosen(self.n_components, None, most))
+        moments, fitted = self._by_em(x, weight, inference, _chosen(self.n_components, None, most))
         size = _chosen(self.n_components, moments.values, most)
         if isinstance(self.n_components, float):
-            moments, found = self._by_em(x, weight, inference, size)
+            moments, fitted = self._by_em(x, weight, inference, size)
         self._keep(moments, size)
-        self.history_, self.n_iter_, self.converged_ = found.trace.numpy(), found.n_iter, found.converged
-        self.log_likelihood_ = float(found.trace[-1])
+        self.history_, self.n_iter_, self.converged_ = fitted.trace.numpy(), fitted.n_iter, fitted.converged
+        self.log_likelihood_ = float(fitted.trace[-1])
         return self
 
     def transform(self, X: Any) -> np.ndarray:
         """The scores of each row along the components: (n, k)."""
         x = self._rows(X)
-        found = np.empty((len(x), len(self.components_)))
+        answer = np.empty((len(x), len(self.components_)))
         shift = _shift(self.mean_, self.explained_variance_[:1])
         offset = self.components_ @ (self.mean_ - shift)
         unknown = np.zeros(len(x), dtype=bool)
         for rows, moved in _moved(x, shift, slice(0, len(x))):
-            scores = np.matmul(moved, self.components_.T, out=found[rows])
+            scores = np.matmul(moved, self.components_.T, out=answer[rows])
             scores -= offset
             np.isnan(scores[:, 0], out=unknown[rows])
         gone = np.flatnonzero(unknown)
         for few in np.array_split(gone, len(gone) // ROWS + 1) if len(gone) else ():
             filled = self._density().impute(x[torch.from_numpy(few)]).numpy()
-            found[few] = (filled - self.mean_) @ self.components_.T
-        return found / self._deviations() if self.whiten else found
+            answer[few] = (filled - self.mean_) @ self.components_.T
+        return answer / self._deviations() if self.whiten else answer
 
     def inverse_transform(self, Z: Any) -> np.ndarray:
         """The points of the plane that have these scores: (n, d)."""
@@ -171,11 +171,11 @@ class PCA(LinearGaussianModel):
         factors = max(1, min(size, x.shape[1] - 1))
         latent = LinearGaussianEM(x, weight, factors, isotropic=True, floor=FLOOR)
         options = {"name": "PCA", "random_state": self.random_state, "verbose": bool(self.verbose)}
-        found = fit_latent(inference, latent, self.prior, **options)
-        self._keep_members(found, latent.restored)
-        model = latent.restored(found.params)
+        fitted = fit_latent(inference, latent, self.prior, **options)
+        self._keep_members(fitted, latent.restored)
+        model = latent.restored(fitted.params)
         values, vectors = np.linalg.eigh(model.covariance().numpy())
-        return _Moments(model.mean.numpy(), values[::-1], vectors[:, ::-1], latent.count), found
+        return _Moments(model.mean.numpy(), values[::-1], vectors[:, ::-1], latent.count), fitted
 
     def _keep(self, moments: _Moments, size: int) -> None:
         mean, values, vectors, total = moments
@@ -266,17 +266,17 @@ def _moved(x: Tensor, shift: np.ndarray, part: slice) -> Iterator[tuple[slice, n
         yield rows, values
 
 
-def _check_components(found: Any, most: int, shape: Any) -> None:
-    if found is None or (isinstance(found, float) and 0 < found < 1):
+def _check_components(n_components: Any, most: int, shape: Any) -> None:
+    if n_components is None or (isinstance(n_components, float) and 0 < n_components < 1):
         return
-    if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < 1:
+    if not isinstance(n_components, int | np.integer) or isinstance(n_components, bool) or n_components < 1:
         raise SpecError(
-            f"PCA(n_components={found!r}): n_components must be a positive whole number, a share of the variance "
+            f"PCA(n_components={n_components!r}): n_components must be a positive integer, a fraction of the variance "
             "between 0 and 1, or None."
         )
-    if found > most:
+    if n_components > most:
         raise DataError(
-            f"n_components={found} is more than X of shape {tuple(shape)} has: take at most min(n, d) = {most}."
+            f"n_components={n_components} is more than X of shape {tuple(shape)} has: take at most min(n, d) = {most}."
         )
 
 

@@ -68,17 +68,17 @@ class BaumWelch(Latent):
     def start(self, seeds: list[int]) -> Params:
         if self.begin is not None:
             return {name: torch.stack([value] * len(seeds)) for name, value in self.begin.items()}
-        found = [self._guess(seed, index) for index, seed in enumerate(seeds)]
-        return {name: torch.cat([each[name] for each in found]) for name in found[0]}
+        guesses = [self._guess(seed, index) for index, seed in enumerate(seeds)]
+        return {name: torch.cat([guess[name] for guess in guesses]) for name in guesses[0]}
 
     def expect(self, params: Params) -> tuple[Params, Tensor]:
         starts = _starts(params)
         group = max(1, TOGETHER // (self.states * max([rows.stop - rows.start for _, rows in self.blocks], default=1)))
-        found = [self._expect({n: v[s : s + group] for n, v in params.items()}) for s in range(0, starts, group)]
-        statistics, value = found[0]
-        if len(found) > 1:
-            statistics = {name: torch.cat([each[0][name] for each in found]) for name in statistics}
-            value = torch.cat([each[1] for each in found])
+        groups = [self._expect({n: v[s : s + group] for n, v in params.items()}) for s in range(0, starts, group)]
+        statistics, value = groups[0]
+        if len(groups) > 1:
+            statistics = {name: torch.cat([expected[0][name] for expected in groups]) for name in statistics}
+            value = torch.cat([expected[1] for expected in groups])
         self._last = params, statistics
         return statistics, value
 
@@ -176,12 +176,12 @@ class BaumWelch(Latent):
         for s in range(log_emission.shape[1]):
             initial, transition = params["chain.initial"][s].numpy(), params["chain.transition"][s].numpy()
             memory = self.memory if log_emission.shape[1] == 1 else None
-            found = forward_backward(initial, transition, log_emission[:, s].numpy(), offsets, weight, memory)
-            self._refuse_impossible(found.impossible, sequences.start)
-            chain["chain.first"][s] += torch.from_numpy(found.first)
-            chain["chain.pairs"][s] += torch.from_numpy(found.pairs)
-            chain["chain.log_prob"][s] += float(weight @ found.log_prob)
-            posteriors.append(torch.from_numpy(found.posterior))
+            smoothed = forward_backward(initial, transition, log_emission[:, s].numpy(), offsets, weight, memory)
+            self._refuse_impossible(smoothed.impossible, sequences.start)
+            chain["chain.first"][s] += torch.from_numpy(smoothed.first)
+            chain["chain.pairs"][s] += torch.from_numpy(smoothed.pairs)
+            chain["chain.log_prob"][s] += float(weight @ smoothed.log_prob)
+            posteriors.append(torch.from_numpy(smoothed.posterior))
         return torch.stack(posteriors, 1) if len(posteriors) > 1 else posteriors[0].unsqueeze(1)
 
     def _refuse_impossible(self, impossible: np.ndarray, start: int) -> None:
@@ -297,7 +297,7 @@ def _labels(emission: Emission, width: int) -> Tensor | None:
     """Which columns are labels, whose distances mean nothing."""
     if not isinstance(emission, Columns):
         return None
-    found = torch.zeros(width, dtype=torch.bool)
+    labels = torch.zeros(width, dtype=torch.bool)
     for part in emission.parts:
-        found[part.columns] = part.likelihood.labels
-    return found
+        labels[part.columns] = part.likelihood.labels
+    return labels

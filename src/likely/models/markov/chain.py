@@ -51,7 +51,7 @@ def chain_log_prob(
     """
     states = log_emission.shape[-1] if log_emission.ndim == 2 else -1
     if log_initial.shape != (states,) or log_transition.shape != (states, states):
-        shapes = [tuple(each.shape) for each in (log_initial, log_transition, log_emission)]
+        shapes = [tuple(logs.shape) for logs in (log_initial, log_transition, log_emission)]
         raise DataError(f"chain_log_prob needs shapes (K,), (K, K) and (T, K); found {', '.join(map(str, shapes))}.")
     offsets = offsets_of(lengths, len(log_emission))
     return _Chain.apply(log_initial, log_transition, log_emission, offsets)  # type: ignore[no-any-return]
@@ -86,8 +86,8 @@ class _Posterior(torch.autograd.Function):
         initial, transition, emission, level = _scaled(*given, offsets)
         weight = gradient.detach().double().cpu().numpy()
         if _writable(initial, transition):
-            found = forward_backward(np.exp(initial), np.exp(transition), emission, offsets, weight)
-            parts = (found.first, found.pairs, found.posterior)
+            smoothed = forward_backward(np.exp(initial), np.exp(transition), emission, offsets, weight)
+            parts = (smoothed.first, smoothed.pairs, smoothed.posterior)
         else:
             parts = (np.zeros_like(initial), np.zeros_like(transition), np.empty_like(emission))
             unused, every = (np.empty(len(level)), np.empty(len(level), np.int64)), np.arange(len(level))
@@ -104,17 +104,17 @@ def _scaled(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The first two less their largest values, and what that takes from log p(x) of each sequence."""
     initial, transition, emission = (
-        np.ascontiguousarray(each.detach().double().cpu().numpy())
-        for each in (log_initial, log_transition, log_emission)
+        np.ascontiguousarray(logs.detach().double().cpu().numpy())
+        for logs in (log_initial, log_transition, log_emission)
     )
-    tops = [top if np.isfinite(top := each.max()) else 0.0 for each in (initial, transition)]
+    tops = [top if np.isfinite(top := logs.max()) else 0.0 for logs in (initial, transition)]
     level = tops[0] + (np.diff(offsets) - 1) * tops[1]
     return initial - tops[0], transition - tops[1], emission, level
 
 
 def _writable(*logs: np.ndarray) -> bool:
     """Whether no exponential of these, except that of −∞, is too small to be written."""
-    return all(((each > -700) | (each == -np.inf)).all() for each in logs)
+    return all(((values > -700) | (values == -np.inf)).all() for values in logs)
 
 
 def sample_paths(filtered: np.ndarray, transition: np.ndarray, offsets: np.ndarray, uniform: np.ndarray) -> np.ndarray:

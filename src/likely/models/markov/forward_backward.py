@@ -79,8 +79,8 @@ def forward_backward(
 
     >>> offsets = np.array([0, 2])
     >>> log_emission = np.log([[0.9, 0.2], [0.1, 0.7]])
-    >>> found = forward_backward(np.array([0.5, 0.5]), np.array([[0.8, 0.2], [0.3, 0.7]]), log_emission, offsets)
-    >>> found.log_prob.round(4), found.posterior.round(3).tolist()
+    >>> smoothed = forward_backward(np.array([0.5, 0.5]), np.array([[0.8, 0.2], [0.3, 0.7]]), log_emission, offsets)
+    >>> smoothed.log_prob.round(4), smoothed.posterior.round(3).tolist()
     (array([-1.8905]), [[0.656, 0.344], [0.258, 0.742]])
     """
     check_chain("forward_backward", initial, transition, log_emission, offsets)
@@ -121,8 +121,9 @@ def filter_states(
 
     >>> offsets = np.array([0, 2])
     >>> log_emission = np.log([[0.9, 0.2], [0.1, 0.7]])
-    >>> found = filter_states(np.array([0.5, 0.5]), np.array([[0.8, 0.2], [0.3, 0.7]]), log_emission, offsets)
-    >>> found[0].round(4), found[1].round(3).tolist()
+    >>> initial, transition = np.array([0.5, 0.5]), np.array([[0.8, 0.2], [0.3, 0.7]])
+    >>> log_prob, posterior, _ = filter_states(initial, transition, log_emission, offsets)
+    >>> log_prob.round(4), posterior.round(3).tolist()
     (array([-1.8905]), [[0.818, 0.182], [0.258, 0.742]])
     """
     check_chain("filter_states", initial, transition, log_emission, offsets)
@@ -299,8 +300,9 @@ def _forwards(
     smallest: np.ndarray,
 ) -> None:
     for n in range(offsets.shape[0] - 1):
-        found = _forward(initial, transition, emission, shift, alpha, level, offsets[n], offsets[n + 1])
-        log_prob[n], smallest[n] = found
+        log_prob[n], smallest[n] = _forward(
+            initial, transition, emission, shift, alpha, level, offsets[n], offsets[n + 1]
+        )
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]

@@ -151,7 +151,7 @@ class HiddenMarkov(_HiddenStates):
         >>> coins.predict([-2.5, -3.1, -0.1, 3.3, 2.9])
         array([0, 0, 0, 1, 1])
         """
-        rows = [np.asarray(each, dtype=np.float64) for each in (initial, transition, eta)]
+        rows = [np.asarray(given, dtype=np.float64) for given in (initial, transition, eta)]
         states = len(rows[0])
         if rows[0].ndim != 1 or rows[1].shape != (states, states) or rows[2].ndim != 2 or len(rows[2]) != states:
             shapes = ", ".join(str(row.shape) for row in rows)

@@ -51,8 +51,8 @@ class Components(Latent):
 
     # --- Latent -------------------------------------------------------------------------------------------------
     def start(self, seeds: list[int]) -> Params:
-        found = [self._first(seed) for seed in seeds]
-        totals, _ = self._summed(lambda rows: (self._accumulated(found, rows), torch.zeros(1)), slice(0, len(self.x)))
+        guesses = [self._first(seed) for seed in seeds]
+        totals, _ = self._summed(lambda rows: (self._accumulated(guesses, rows), torch.zeros(1)), slice(0, len(self.x)))
         counts = totals.pop("counts")
         return {**self.emission.maximise(None, totals), "weights": counts / counts.sum(-1, keepdim=True)}
 
@@ -69,14 +69,14 @@ class Components(Latent):
             totals = {name: total + more[name] for name, total in totals.items()}
         return totals, value
 
-    def _accumulated(self, found: list[tuple[np.ndarray, Tensor]], part: slice) -> Params:
+    def _accumulated(self, guesses: list[tuple[np.ndarray, Tensor]], part: slice) -> Params:
         """The sums of some of the rows for first guesses, which give rows and their weights."""
         emission = copy.copy(self.emission)  # one for each thread
-        totals = emission.zeros(len(found), self.components)
-        counts = torch.zeros(len(found), self.components, dtype=torch.float64)
-        for rows in blocks(part, len(found) * self._width):
-            weight = torch.zeros(rows.stop - rows.start, len(found), self.components, dtype=torch.float64)
-            for index, (chosen, share) in enumerate(found):
+        totals = emission.zeros(len(guesses), self.components)
+        counts = torch.zeros(len(guesses), self.components, dtype=torch.float64)
+        for rows in blocks(part, len(guesses) * self._width):
+            weight = torch.zeros(rows.stop - rows.start, len(guesses), self.components, dtype=torch.float64)
+            for index, (chosen, share) in enumerate(guesses):
                 own = slice(*np.searchsorted(chosen, (rows.start, rows.stop)))
                 weight[torch.from_numpy(chosen[own] - rows.start), index] = share[own]
             if bool(weight.any()):
@@ -109,12 +109,12 @@ class Components(Latent):
     def maximise(self, params: Params, statistics: Params) -> Params:
         counts = statistics["counts"]
         sums = {name: value for name, value in statistics.items() if name != "counts"}
-        found = self.emission.maximise(params, sums)
-        found["weights"] = counts / counts.sum(-1, keepdim=True)
-        for start, component in (found["weights"] <= EMPTY).nonzero().tolist():
+        improved = self.emission.maximise(params, sums)
+        improved["weights"] = counts / counts.sum(-1, keepdim=True)
+        for start, component in (improved["weights"] <= EMPTY).nonzero().tolist():
             if (start, component) not in self.reseeded:
-                self.reseeded[start, component] = reseed(self, found, start, component)
-        return found
+                self.reseeded[start, component] = reseed(self, improved, start, component)
+        return improved
 
     # --- as a density -------------------------------------------------------------------------------------------
     differentiable = True
@@ -215,7 +215,7 @@ def _labels(emission: Emission, width: int) -> Tensor | None:
     """Which columns are labels, whose distances mean nothing."""
     if not isinstance(emission, Columns):
         return None
-    found = torch.zeros(width, dtype=torch.bool)
+    labels = torch.zeros(width, dtype=torch.bool)
     for part in emission.parts:
-        found[part.columns] = part.likelihood.labels
-    return found
+        labels[part.columns] = part.likelihood.labels
+    return labels

@@ -120,10 +120,10 @@ class _FiniteMixture(DensityMixin, Averaged):
         return self._responsibilities(self._questioned(X))
 
     def _responsibilities(self, x: Tensor) -> np.ndarray:
-        found = np.empty((len(x), self.n_components))
+        responsibilities = np.empty((len(x), self.n_components))
         for rows, share, _ in self._answers(x):
-            found[rows] = share
-        return found
+            responsibilities[rows] = share
+        return responsibilities
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each row."""
@@ -159,8 +159,8 @@ class _FiniteMixture(DensityMixin, Averaged):
                 raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
             share = torch.from_numpy(self._responsibilities(given.double()))
             rows, component = self._filled(given.double().expand(count, -1), seed, share.expand(count, -1))
-        found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
-        return (found, component.numpy()) if return_hidden else found
+        drawn = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
+        return (drawn, component.numpy()) if return_hidden else drawn
 
     def _side_by_side(self, params: Params, count: int, seed: int) -> tuple[Params, Tensor]:
         """The components of all draws as one list (S·K, …), their weights (S, K), and the draw of each new row."""
@@ -258,9 +258,9 @@ class _FiniteMixture(DensityMixin, Averaged):
     def _check_rows(self, x: Tensor, weight: Tensor | None) -> None:
         known = len(x) if weight is None else int((weight > 0).sum())
         if known < self.n_components:
-            found = "1 sample" if known == 1 else f"{known} samples"
+            count = "1 sample" if known == 1 else f"{known} samples"
             note = "" if weight is None else " with weight"
-            raise DataError(f"X has {found}{note}, fewer than n_components={self.n_components}; ask for fewer.")
+            raise DataError(f"X has {count}{note}, fewer than n_components={self.n_components}; ask for fewer.")
         if not x.is_floating_point():
             return
         present = torch.zeros(x.shape[1], dtype=torch.bool)

@@ -92,8 +92,8 @@ class GaussianMixture(_FiniteMixture):
         """The fitted p(x) as a torch distribution."""
         covariance = self._covariance_matrices()
         weights = distributions.Categorical(torch.from_numpy(self.weights_))
-        each = distributions.MultivariateNormal(torch.from_numpy(self.means_), covariance, validate_args=False)
-        return distributions.MixtureSameFamily(weights, each)
+        components = distributions.MultivariateNormal(torch.from_numpy(self.means_), covariance, validate_args=False)
+        return distributions.MixtureSameFamily(weights, components)
 
     # --- what makes it a mixture of Gaussians -------------------------------------------------------------------
     def _emission(self, x: Tensor, names: Sequence[str] | None = None) -> GaussianEmission:
@@ -167,10 +167,10 @@ class GaussianMixture(_FiniteMixture):
         return full.expand(self.n_components, d, d)
 
     def _describe(self) -> dict[str, Any]:
-        found = super()._describe()
+        description = super()._describe()
         if self.means_init is not None:  # an array would count as code
-            found["params"]["means_init"] = np.asarray(self.means_init, dtype=float).tolist()
-        return found
+            description["params"]["means_init"] = np.asarray(self.means_init, dtype=float).tolist()
+        return description
 
 
 class _FromMeans(Components):

@@ -81,8 +81,8 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
         weight = as_weights(sample_weight, x)
         known = len(x) if weight is None else int((weight > 0).sum())
         if known < self.n_clusters:
-            found = "1 sample" if known == 1 else f"{known} samples"
-            raise DataError(f"X has {found}, fewer than n_clusters={self.n_clusters}; ask for fewer.")
+            count = "1 sample" if known == 1 else f"{known} samples"
+            raise DataError(f"X has {count}, fewer than n_clusters={self.n_clusters}; ask for fewer.")
         engine = cluster.KMeans(
             self.n_clusters,
             init=self._first_centres(x.shape[1]),
@@ -159,10 +159,10 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
         return super()._dimensions() | {"K": self.n_clusters}
 
     def _describe(self) -> dict[str, Any]:
-        found = super()._describe()
+        description = super()._describe()
         if not isinstance(self.init, str):  # an array would count as code
-            found["params"]["init"] = np.asarray(self.init, dtype=float).tolist()
-        return found
+            description["params"]["init"] = np.asarray(self.init, dtype=float).tolist()
+        return description
 
 
 def _whole(value: Any) -> bool:

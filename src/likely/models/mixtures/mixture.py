@@ -41,7 +41,7 @@ class Mixture(_FiniteMixture):
     >>> model = Mixture(Poisson(), n_components=2, random_state=0).fit([[1], [2], [0], [20], [22], [18]])
     >>> model.predict([[1], [19]]) == model.predict([[0], [25]])
     array([ True,  True])
-    >>> sorted(float(each.rate.round(decimals=2)) for each in model.distributions_)
+    >>> sorted(float(component.rate.round(decimals=2)) for component in model.distributions_)
     [1.0, 20.0]
     """
 
@@ -75,12 +75,12 @@ class Mixture(_FiniteMixture):
         self._check_fitted()
         shown = [str(name) for name in getattr(self, "feature_names_in_", range(self.n_features_in_))]
         parts = self._parts()
-        found: list[Any] = []
+        components: list[Any] = []
         for k in range(self.n_components):
-            each = [_joint(part, eta[k]) for part, eta in parts]
+            joints = [_joint(part, eta[k]) for part, eta in parts]
             names = [", ".join(shown[part.columns]) for part, _ in parts]
-            found.append(each[0] if len(each) == 1 else dict(zip(names, each, strict=True)))
-        return found
+            components.append(joints[0] if len(joints) == 1 else dict(zip(names, joints, strict=True)))
+        return components
 
     def distribution(self) -> distributions.MixtureSameFamily:
         """The fitted p(x) as a torch distribution, where all columns have the same likelihood."""
@@ -124,7 +124,7 @@ class Mixture(_FiniteMixture):
 
 def _joint(part: Part, eta: Tensor) -> distributions.Distribution:
     """The distribution of all columns of a part; one number if it has one column."""
-    each = part.likelihood.distribution(part.split(eta))
+    columns = part.likelihood.distribution(part.split(eta))
     if part.count > 1:
-        return distributions.Independent(each, 1)
+        return distributions.Independent(columns, 1)
     return part.likelihood.distribution(part.split(eta)[..., 0, :])

@@ -128,15 +128,15 @@ class NaiveBayes(ClassifierMixin, Labelled):
 
     def _smoothed(self, emission: Columns, totals: dict[str, Tensor]) -> dict[str, Tensor]:
         """The sums as if each class had seen each label `smoothing` times more."""
-        found = dict(totals)
+        smoothed = dict(totals)
         for index, part in enumerate(emission.parts):
             labels = torch.arange(part.target.classes or 2, dtype=torch.float64)
-            each = labels.unsqueeze(-1).expand(-1, len(emission.origin))  # rows of one label throughout
+            constant = labels.unsqueeze(-1).expand(-1, len(emission.origin))  # rows of one label throughout
             once = torch.ones(len(labels), 1, dtype=torch.float64)
-            sums = part.sums(each, once, emission.origin) if part.likelihood.labels else None
+            sums = part.sums(constant, once, emission.origin) if part.likelihood.labels else None
             if sums is not None:
-                found[f"part{index}"] = totals[f"part{index}"] + self.smoothing * sums
-        return found
+                smoothed[f"part{index}"] = totals[f"part{index}"] + self.smoothing * sums
+        return smoothed
 
     def _prior(self, counts: np.ndarray) -> np.ndarray:
         if self.class_prior is None:
@@ -173,8 +173,8 @@ class NaiveBayes(ClassifierMixin, Labelled):
         log_proba = self.predict_log_proba(X)
         labels, missing = self._labels(y, len(log_proba))
         index = encode_labels(labels, missing, self.classes_)
-        found = np.take_along_axis(log_proba, np.nan_to_num(index).astype(np.intp)[:, None], 1)[:, 0]
-        return np.where(missing, 0.0, found)
+        log_prob = np.take_along_axis(log_proba, np.nan_to_num(index).astype(np.intp)[:, None], 1)[:, 0]
+        return np.where(missing, 0.0, log_prob)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
@@ -196,8 +196,8 @@ class NaiveBayes(ClassifierMixin, Labelled):
         with isolated(self._seed(random_state)):
             label = torch.multinomial(torch.from_numpy(self.class_prior_), count, replacement=True)
             rows = self._learned().sample({"eta": torch.from_numpy(self.eta_)}, label)
-        found = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
-        return found, self.classes_[label.numpy()]
+        drawn = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
+        return drawn, self.classes_[label.numpy()]
 
     def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
         """X with each missing value at its mean given the known ones of its row (of labels, the most probable).

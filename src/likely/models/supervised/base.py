@@ -272,9 +272,9 @@ class Supervised(Estimator):
         parameters = self.posterior_.parameters if hasattr(self, "posterior_") else {}
         if not parameters or not self.plan_.linear:
             raise AttributeError(f"{type(self).__name__} has coefficients once it is fitted with a linear network.")
-        found = parameters.get(f"network.{name}")
+        stored = parameters.get(f"network.{name}")
         weight = parameters["network.weight"]
-        value = weight.new_zeros(weight.shape[:2]) if found is None else found  # no bias: 0
+        value = weight.new_zeros(weight.shape[:2]) if stored is None else stored  # no bias: 0
         mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
         return as_array(mean[0] if len(mean) == 1 and not self.likelihood_.labels else mean)
 

@@ -134,7 +134,7 @@ def plan(
         attempts.append((in_shape, flat, positions, False))
     if len(in_shape) > 1 and sample is None:
         attempts.append(((math.prod(in_shape),), flat, positions, True))
-    found: list[tuple[int, ...]] = []
+    shapes: list[tuple[int, ...]] = []
     refused: list[SpecError] = []
     for shape, out_features, unfolded, flatten in attempts:
         try:
@@ -152,11 +152,11 @@ def plan(
             columns = network.columns(shape) if not taken and _standardises(module) else None
             costs = tuple(footprint(module.eval(), _some(module, shape, sample, integer=taken)))
             return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module), columns, taken, costs)
-        found.append(given)
-    if not found:
+        shapes.append(given)
+    if not shapes:
         raise refused[0]
     raise SpecError(
-        f"network gives outputs of shape {' or '.join(map(str, dict.fromkeys(found)))} for a row of shape {in_shape}, "
+        f"network gives outputs of shape {' or '.join(map(str, dict.fromkeys(shapes)))} for a row of shape {in_shape}, "
         f"where {likelihood!r} needs {(*positions, size)}, whose last axis holds the numbers of one target."
     )
 

@@ -23,28 +23,28 @@ KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different leng
 
 def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     """X as a tensor (n, …), or as `Rows`. Later X must be of the kind that the model was fitted on."""
-    found = _as_kind(X)
+    rows = _as_kind(X)
     known = None if reset else model.kind_
-    if found is None and known == "tensor" and as_network(model.network).any_length:
+    if rows is None and known == "tensor" and as_network(model.network).any_length:
         return _of_any_length(model, X)
-    if found is None and known in (None, "tensor"):
+    if rows is None and known in (None, "tensor"):
         return as_rows(model, X, reset=reset)
-    if found is None:
-        found = _one_length(X) if known == "sequence" else None
-    kind = "tensor" if found is None else kind_of(found)
+    if rows is None:
+        rows = _one_length(X) if known == "sequence" else None
+    kind = "tensor" if rows is None else kind_of(rows)
     if known not in (None, kind):
         raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.")
-    assert found is not None
-    width = 1 if found.features.ndim == 1 else found.features.shape[1]
+    assert rows is not None
+    width = 1 if rows.features.ndim == 1 else rows.features.shape[1]
     if reset:
         model.n_features_in_ = width
         vars(model).pop("feature_names_in_", None)
-    elif found.shape[1:] != tuple(model.in_shape_[1:]) or (kind == "graph" and found.shape != tuple(model.in_shape_)):
+    elif rows.shape[1:] != tuple(model.in_shape_[1:]) or (kind == "graph" and rows.shape != tuple(model.in_shape_)):
         own = "node (and edge)" if kind == "graph" else "step"
         fitted = model.in_shape_ if kind == "graph" else model.in_shape_[1:]
-        now = found.shape if kind == "graph" else found.shape[1:]
+        now = rows.shape if kind == "graph" else rows.shape[1:]
         raise DataError(f"X has features of shape {tuple(now)} at each {own}; the model was fitted on {tuple(fitted)}.")
-    return found
+    return rows
 
 
 def _of_any_length(model: Any, X: Any) -> Tensor:
@@ -147,8 +147,8 @@ def _as_kind(X: Any) -> Rows | None:
         X = list(X)
     if not isinstance(X, list | tuple):
         return None
-    if len(X) and any(isinstance(each, Graph) for each in X):
-        strange = next((i for i, each in enumerate(X) if not isinstance(each, Graph)), None)
+    if len(X) and any(isinstance(entry, Graph) for entry in X):
+        strange = next((i for i, entry in enumerate(X) if not isinstance(entry, Graph)), None)
         if strange is not None:
             raise DataError(
                 f"X[{strange}] is a {type(X[strange]).__name__}, and others are graphs; all must be graphs."
@@ -159,10 +159,10 @@ def _as_kind(X: Any) -> Rows | None:
 
 def _uneven(X: Sequence[Any]) -> bool:
     """Whether these are arrays whose first axes differ, or some of which are empty."""
-    if not all(_listed(each, None) for each in X):
+    if not all(_listed(entry, None) for entry in X):
         return False
-    lengths = {len(each) for each in X}
-    return len(lengths) > 1 or (lengths == {0} and any(getattr(each, "ndim", 0) for each in X))
+    lengths = {len(entry) for entry in X}
+    return len(lengths) > 1 or (lengths == {0} and any(getattr(entry, "ndim", 0) for entry in X))
 
 
 def _listed(value: Any, length: int | None) -> bool:

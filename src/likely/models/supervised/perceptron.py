@@ -69,9 +69,9 @@ class Perceptron(ClassifierMixin, Labelled):
         self.classes_ = np.unique(labels[used])
         if len(self.classes_) != 2:
             count = len(self.classes_)
-            found = f"only one class ({shown(self.classes_)})" if count == 1 else f"{count} classes"
+            classes = f"only one class ({shown(self.classes_)})" if count == 1 else f"{count} classes"
             raise DataError(
-                f"Only binary classification is supported by Perceptron: y has {found}; for more use Classifier."
+                f"Only binary classification is supported by Perceptron: y has {classes}; for more use Classifier."
             )
         sign = 2 * encode_labels(labels, ~used, self.classes_) - 1  # NaN where not used
         x = rows.double().numpy()[used]

@@ -100,14 +100,14 @@ class Regressor(RegressorMixin, Supervised):
         counts = np.ones(len(predicted)) if weight is None else weight.numpy()
         if not np.isnan(targets).any():
             return float(r2_score(targets, predicted, sample_weight=counts))
-        found = []
+        scores = []
         for target, mean in zip(targets.T, predicted.T, strict=True):
             seen = ~np.isnan(target) & (counts > 0)
             if seen.any():
-                found.append(r2_score(target[seen], mean[seen], sample_weight=counts[seen]))
-        if not found:
+                scores.append(r2_score(target[seen], mean[seen], sample_weight=counts[seen]))
+        if not scores:
             raise DataError("y has no target to score: every one is missing, or has no sample_weight.")
-        return float(np.mean(found))
+        return float(np.mean(scores))
 
     def _likelihood(self) -> Likelihood:
         likelihood = as_spec(self.likelihood, Likelihood, "likelihood")

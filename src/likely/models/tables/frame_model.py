@@ -72,8 +72,8 @@ class FrameModel(Estimator):
         given = getattr(model, "likelihood", None)
         if isinstance(given, Likelihood) and not given.event_dim and not given.labels:
             own = {"category": lambda c: Categorical(len(c.levels)), "boolean": lambda c: Bernoulli()}
-            each = [own.get(column.kind, lambda c: given)(column) for column in self.coded_]
-            return model if set(each) == {given} else model.set_params(likelihood=each)
+            likelihoods = [own.get(column.kind, lambda c: given)(column) for column in self.coded_]
+            return model if set(likelihoods) == {given} else model.set_params(likelihood=likelihoods)
         if any(text) and given is None:
             name = self.coded_[text.index(True)].name
             raise DataError(
@@ -180,10 +180,10 @@ class FrameModel(Estimator):
             raise DataError(
                 f"Column {self.sequence!r} names the sequence of each row; row {names.index(None)} has none."
             )
-        found: dict[str, list[int]] = {}
+        rows_of: dict[str, list[int]] = {}
         for row, name in enumerate(names):
-            found.setdefault(name, []).append(row)
-        return [np.array(index) for index in found.values()]
+            rows_of.setdefault(name, []).append(row)
+        return [np.array(index) for index in rows_of.values()]
 
     def _in_order(self, frame: Any, ask: Any) -> np.ndarray:
         """Answers for each row of the table, also where the model answers sequence by sequence."""

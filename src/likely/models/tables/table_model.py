@@ -53,8 +53,8 @@ class TableModel(Estimator):
         target = self._target_series(rows, y)
         keep = ~is_missing(target)
         if keep.sum() < 2:
-            found = f"{keep.sum()} of {len(keep)} rows" if len(keep) else "no row"
-            raise DataError(f"Target column {self.target!r} has a value in {found}; at least 2 are needed.")
+            known = f"{keep.sum()} of {len(keep)} rows" if len(keep) else "no row"
+            raise DataError(f"Target column {self.target!r} has a value in {known}; at least 2 are needed.")
         weight = weights_of(rows, sample_weight)
         apart = [self.target, *([sample_weight] if isinstance(sample_weight, str) else [])]
         features = rows.drop([name for name in apart if name in rows.columns])
@@ -166,7 +166,7 @@ class TableModel(Estimator):
         except DataError as error:
             rows = np.flatnonzero(keep)
             message = re.sub(r"^y\b", f"Target column {self.target!r}", str(error))
-            message = re.sub(r"\brow (\d+)", lambda found: f"row {rows[int(found[1])]}", message)
+            message = re.sub(r"\brow (\d+)", lambda match: f"row {rows[int(match[1])]}", message)
             raise DataError(message) from error
 
     # --- scikit-learn and files ---------------------------------------------------------------------------------

@@ -47,7 +47,7 @@ class Topics:
         """Set the weights to exp E[log φ]."""
         expected_weights(self.components, self.weights, self.size)
 
-    def found(self, trace: list[float], converged: bool, iterations: int) -> TopicPosterior:
+    def posterior(self, trace: list[float], converged: bool, iterations: int) -> TopicPosterior:
         """What was learned."""
         components = np.ascontiguousarray(self.components[:, : self.size].T)
         return TopicPosterior(components, self.document_prior, trace, converged, iterations)
@@ -129,7 +129,7 @@ def ascend(problem: TopicProblem, max_iter: int, passes: int, tol: float) -> Top
             if converged:
                 break
             fresh = fresh and gain >= tol
-    return topics.found(trace, converged or tol == 0, len(trace))
+    return topics.posterior(trace, converged or tol == 0, len(trace))
 
 
 def ascend_in_batches(
@@ -156,7 +156,7 @@ def ascend_in_batches(
             converged = gain < tol and tol > 0
             if converged:
                 break
-    return topics.found(trace, converged or tol == 0, len(trace))
+    return topics.posterior(trace, converged or tol == 0, len(trace))
 
 
 def step(

@@ -103,9 +103,9 @@ def _tokens(document: Any, place: int) -> np.ndarray:
         )
     tokens = np.asarray(document)
     if tokens.ndim != 1 or (len(tokens) and tokens.dtype.kind not in "iu"):
-        found = f"shape {tokens.shape}" if tokens.ndim != 1 else f"values of kind {tokens.dtype}"
+        problem = f"shape {tokens.shape}" if tokens.ndim != 1 else f"values of kind {tokens.dtype}"
         raise DataError(
-            f"Document {place} of X has {found}; in a list, each document is a list of token ids 0, 1, 2, … "
+            f"Document {place} of X has {problem}; in a list, each document is a list of token ids 0, 1, 2, … "
             "(a table of counts is an array, a sparse matrix or a frame)."
         )
     if len(tokens) and (tokens.min() < 0 or tokens.max() >= 2**31 - 1):

@@ -140,14 +140,14 @@ def log_joint(
 def prior_of_counts(starts: np.ndarray, topics: np.ndarray, prior: np.ndarray, size: int, steps: int) -> np.ndarray:
     """α after some steps of α_k ← α_k Σ_d [ψ(n_dk + α_k) − ψ(α_k)] / Σ_d [ψ(n_d + α₀) − ψ(α₀)], none of which can
     lower p(z | α)."""
-    found = prior.copy()
+    alpha = prior.copy()
     inside = np.empty(size, np.int64)
     gains = np.empty(size)
     for _ in range(steps):
         gains[:] = 0.0
         lengths, mass = 0.0, 0.0
         for k in range(size):
-            mass += found[k]
+            mass += alpha[k]
         for document in range(starts.shape[0] - 1):
             inside[:] = 0
             for token in range(starts[document], starts[document + 1]):
@@ -155,7 +155,7 @@ def prior_of_counts(starts: np.ndarray, topics: np.ndarray, prior: np.ndarray, s
             lengths += digamma(mass + (starts[document + 1] - starts[document])) - digamma(mass)
             for k in range(size):
                 if inside[k] > 0:
-                    gains[k] += digamma(found[k] + inside[k]) - digamma(found[k])
+                    gains[k] += digamma(alpha[k] + inside[k]) - digamma(alpha[k])
         for k in range(size):
-            found[k] = max(found[k] * gains[k] / lengths, 1e-6)  # a topic that no document uses keeps a little
-    return found
+            alpha[k] = max(alpha[k] * gains[k] / lengths, 1e-6)  # a topic that no document uses keeps a little
+    return alpha

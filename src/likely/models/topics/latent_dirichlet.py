@@ -109,15 +109,15 @@ class LatentDirichlet(TransformerMixin, Learned):
         _check_words(corpus)
         self.form_, seed, learn = _form(X), seed_of(self.random_state), bool(self.learn_prior)
         problem = TopicProblem(corpus, len(prior), prior, smooth, learn, seed, bool(self.verbose), counted)
-        found = inference.fit(problem)
-        if not found.converged:
+        posterior = inference.fit(problem)
+        if not posterior.converged:
             warnings.warn(
-                f"The bound still grew after {found.iterations} iterations; raise max_iter or tol of {inference}.",
+                f"The bound still grew after {posterior.iterations} iterations; raise max_iter or tol of {inference}.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        self.components_, self.document_prior_, self.topic_prior_ = found.components, found.document_prior, smooth
-        self.history_, self.n_iter_ = found.trace, found.iterations
+        self.components_, self.document_prior_ = posterior.components, posterior.document_prior
+        self.topic_prior_, self.history_, self.n_iter_ = smooth, posterior.trace, posterior.iterations
         self.n_steps_, self.n_documents_ = 0, corpus.documents
         return self
 
@@ -160,8 +160,9 @@ class LatentDirichlet(TransformerMixin, Learned):
             batch = corpus.take(slice(first, first + size))
             self.n_documents_ += batch.documents
             step(topics, batch, total_documents or self.n_documents_, *rate)
-        found = topics.found([], False, 0)
-        self.components_, self.document_prior_, self.n_steps_ = found.components, found.document_prior, topics.steps
+        posterior = topics.posterior([], False, 0)
+        self.components_, self.document_prior_ = posterior.components, posterior.document_prior
+        self.n_steps_ = topics.steps
         self.n_iter_ += 1
         return self
 
@@ -206,14 +207,14 @@ class LatentDirichlet(TransformerMixin, Learned):
         sizes = np.broadcast_to(lengths, (count,))
         rows = [random.multinomial(size, share @ topics) for size, share in zip(sizes, theta, strict=True)]
         counts = np.array(rows, dtype=np.int64).reshape(count, topics.shape[1])
-        found: Any
+        documents: Any
         if self.form_ == "sparse":
-            found = sparse.csr_array(counts)
+            documents = sparse.csr_array(counts)
         elif self.form_ == "documents":
-            found = [random.permutation(np.repeat(np.arange(len(row)), row)) for row in counts]
+            documents = [random.permutation(np.repeat(np.arange(len(row)), row)) for row in counts]
         else:
-            found = in_form(counts, self.form_, getattr(self, "feature_names_in_", None))
-        return (found, theta) if return_hidden else found
+            documents = in_form(counts, self.form_, getattr(self, "feature_names_in_", None))
+        return (documents, theta) if return_hidden else documents
 
     # --- documents ----------------------------------------------------------------------------------------------
     def transform(self, X: Any) -> np.ndarray:
@@ -292,7 +293,7 @@ class LatentDirichlet(TransformerMixin, Learned):
         size = self.n_components
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
             raise SpecError(f"LatentDirichlet(n_components={size!r}): n_components must be a positive whole number.")
-        found = []
+        priors = []
         for name, shape in (("document_prior", (size,)), ("topic_prior", ())):
             given = getattr(self, name)
             try:
@@ -303,8 +304,8 @@ class LatentDirichlet(TransformerMixin, Learned):
             if not np.all((prior > 0) & np.isfinite(prior)):
                 needs = f"a positive number or {size} of them" if shape else "a positive number"
                 raise SpecError(f"LatentDirichlet({name}={given!r}): {name} must be {needs}, or None.")
-            found.append(prior)
-        return found[0], float(found[1])
+            priors.append(prior)
+        return priors[0], float(priors[1])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -30,13 +30,13 @@ def both(kernel, places, constant=True):
 @pytest.mark.parametrize("kernel", [1.0 * RBF(0.8), Matern(0.7, smoothness=1.5)], ids=repr)
 def test_the_bound_rises_to_the_evidence_as_places_are_added(kernel):
     evidence = both(kernel, X)[0].value_and_slope(both(kernel, X)[2])[0]
-    found = []
+    bounds = []
     for count in (3, 10, 25, 60):
         _, bound, numbers = both(kernel, X[:count])
-        found.append(bound.value_and_slope(numbers)[0])
-    assert (np.diff(found) > 0).all()
-    assert found[-2] < evidence
-    assert found[-1] == pytest.approx(evidence, abs=1e-6)
+        bounds.append(bound.value_and_slope(numbers)[0])
+    assert (np.diff(bounds) > 0).all()
+    assert bounds[-2] < evidence
+    assert bounds[-1] == pytest.approx(evidence, abs=1e-6)
 
 
 @pytest.mark.parametrize("constant", [True, False])
@@ -49,7 +49,7 @@ def test_places_at_all_rows_give_the_exact_answers(constant):
         for mine, other in zip(getattr(few, question)(NEW), getattr(full, question)(NEW), strict=True):
             np.testing.assert_allclose(mine.detach(), other, atol=1e-6)
     np.testing.assert_allclose(few.location(NEW), full.location(NEW), atol=1e-6)
-    slopes = [each.value_and_slope(numbers)[1] for each in (inducing, exact)]
+    slopes = [problem.value_and_slope(numbers)[1] for problem in (inducing, exact)]
     np.testing.assert_allclose(*slopes, atol=1e-5)
 
 

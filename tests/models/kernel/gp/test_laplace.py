@@ -59,7 +59,7 @@ def test_the_slope_of_the_evidence_is_that_of_differences(name):
 @pytest.mark.parametrize("likelihood", [Bernoulli(), Poisson(), Categorical()], ids=repr)
 def test_the_mode_is_where_a_plain_optimiser_finds_it(likelihood):
     problem = problem_of(likelihood, kernel=RBF(0.8) + White(0.05), constant=False)
-    found = problem.solve(torch.empty(0, dtype=torch.float64))
+    posterior = problem.solve(torch.empty(0, dtype=torch.float64))
     precision = torch.linalg.inv(gram(problem.kernel, X)).numpy()
 
     def cost(flat):
@@ -70,8 +70,8 @@ def test_the_mode_is_where_a_plain_optimiser_finds_it(likelihood):
         return 0.5 * (latent.numpy() * pulled).sum() - float(log_prob), (pulled - score.numpy()).ravel()
 
     best = minimize(cost, np.zeros(ROWS * problem.latent), jac=True, method="BFGS", options={"gtol": 1e-9})
-    np.testing.assert_allclose(found.here.latent.numpy().ravel(), best.x, atol=1e-5)
-    assert found.converged
+    np.testing.assert_allclose(posterior.here.latent.numpy().ravel(), best.x, atol=1e-5)
+    assert posterior.converged
 
 
 def test_softmax_curvature_is_that_of_any_information():
@@ -95,20 +95,20 @@ def test_curvature_is_the_inverse_that_it_stands_for(functions):
     matrix = RBF(0.9).matrix(X)
     root = torch.from_numpy(RNG.normal(size=(ROWS, functions, functions)))
     information = root @ root.mT + 0.1 * torch.eye(functions, dtype=torch.float64)
-    found = Blocks.of(matrix, information)
+    curvature = Blocks.of(matrix, information)
     size = ROWS * functions
     whole = torch.block_diag(*information)
     wide = torch.kron(matrix, torch.eye(functions, dtype=torch.float64))
     inverse = torch.linalg.inv(wide + torch.linalg.inv(whole))
-    assert found.log_det == pytest.approx(
+    assert curvature.log_det == pytest.approx(
         float(torch.linalg.slogdet(torch.eye(size, dtype=torch.float64) + wide @ whole)[1]), abs=1e-8
     )
     values = torch.from_numpy(RNG.normal(size=(ROWS, functions)))
-    np.testing.assert_allclose(found.apply(values).reshape(-1), inverse @ values.reshape(-1), atol=1e-7)
+    np.testing.assert_allclose(curvature.apply(values).reshape(-1), inverse @ values.reshape(-1), atol=1e-7)
     cross = torch.from_numpy(RNG.normal(size=(ROWS, 4)))
     lifted = torch.kron(cross, torch.eye(functions, dtype=torch.float64))
-    np.testing.assert_allclose(found.joint(cross), lifted.mT @ inverse @ lifted, atol=1e-7)
-    blocks = found.joint(cross).reshape(4, functions, 4, functions)
-    np.testing.assert_allclose(found.blocks(cross), torch.stack([blocks[i, :, i] for i in range(4)]), atol=1e-9)
+    np.testing.assert_allclose(curvature.joint(cross), lifted.mT @ inverse @ lifted, atol=1e-7)
+    blocks = curvature.joint(cross).reshape(4, functions, 4, functions)
+    np.testing.assert_allclose(curvature.blocks(cross), torch.stack([blocks[i, :, i] for i in range(4)]), atol=1e-9)
     tiles = inverse.reshape(ROWS, functions, ROWS, functions)
-    np.testing.assert_allclose(found.trace(), tiles.diagonal(dim1=1, dim2=3).sum(-1), atol=1e-7)
+    np.testing.assert_allclose(curvature.trace(), tiles.diagonal(dim1=1, dim2=3).sum(-1), atol=1e-7)

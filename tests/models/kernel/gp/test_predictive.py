@@ -21,28 +21,28 @@ def one(mean, deviation):
 
 @pytest.mark.parametrize(("mean", "deviation"), [(0.3, 0.1), (-2.0, 3.0), (4.0, 9.0)])
 def test_probabilities_are_their_integral(mean, deviation):
-    found = predictive(Bernoulli(), *one(mean, deviation), NONE).probs.item()
+    probability = predictive(Bernoulli(), *one(mean, deviation), NONE).probs.item()
     integral = quad(lambda z: norm.pdf(z) / (1 + np.exp(-(mean + deviation * z))), -12, 12, epsabs=1e-12, limit=500)[0]
-    assert found == pytest.approx(integral, abs=1e-6)
+    assert probability == pytest.approx(integral, abs=1e-6)
 
 
 def test_counts_have_their_mixed_distribution():
-    found = predictive(Poisson(), *one(0.5, 0.4), NONE)
+    mixed = predictive(Poisson(), *one(0.5, 0.4), NONE)
     for count in (0, 2, 7):
         value = quad(lambda z, c=count: norm.pdf(z) * poisson.pmf(c, np.exp(0.5 + 0.4 * z)), -10, 10)[0]
-        assert found.log_prob(torch.tensor([float(count)], dtype=torch.float64)).exp().item() == pytest.approx(
+        assert mixed.log_prob(torch.tensor([float(count)], dtype=torch.float64)).exp().item() == pytest.approx(
             value, abs=1e-9
         )
-    assert found.mean.item() == pytest.approx(np.exp(0.5 + 0.08))  # of a log-normal rate
+    assert mixed.mean.item() == pytest.approx(np.exp(0.5 + 0.08))  # of a log-normal rate
 
 
 def test_two_numbers_are_integrated_together():
     """A normal mean and log scale: E y = μ, Var y = Var μ + E exp(2 log σ)."""
     mean = torch.tensor([[1.0, -0.5]], dtype=torch.float64)
     covariance = torch.tensor([[[0.3, 0.1], [0.1, 0.2]]], dtype=torch.float64)
-    found = predictive(Normal(scale="input"), mean, covariance, NONE)
-    assert found.mean.item() == pytest.approx(1.0)
-    assert found.variance.item() == pytest.approx(0.3 + np.exp(-1.0 + 2 * 0.2), rel=1e-8)
+    mixed = predictive(Normal(scale="input"), mean, covariance, NONE)
+    assert mixed.mean.item() == pytest.approx(1.0)
+    assert mixed.variance.item() == pytest.approx(0.3 + np.exp(-1.0 + 2 * 0.2), rel=1e-8)
 
 
 def test_many_numbers_have_the_symmetry_of_their_distribution():
@@ -87,17 +87,17 @@ class Bowl:
 @pytest.mark.parametrize("rows", [100, 2000, 20_000])
 def test_a_hill_is_climbed_to_its_top_with_few_questions_to_all_rows(rows):
     hill = Bowl(rows)
-    found = maximise(hill, [torch.tensor([-2.0, 6.0], dtype=torch.float64)], [(None, None)] * 2)
-    np.testing.assert_allclose(found.numbers, [1 + 3 / rows, 2 + 3 / rows], atol=1e-3)
-    assert found.value > -1e-3
-    assert found.converged
+    optimum = maximise(hill, [torch.tensor([-2.0, 6.0], dtype=torch.float64)], [(None, None)] * 2)
+    np.testing.assert_allclose(optimum.numbers, [1 + 3 / rows, 2 + 3 / rows], atol=1e-3)
+    assert optimum.value > -1e-3
+    assert optimum.converged
     assert rows < 1500 or hill.asked <= 4
 
 
 def test_bounds_hold_and_the_best_start_wins():
     start = torch.zeros(2, dtype=torch.float64)
-    found = maximise(Bowl(2000), [start, start + 1.5], [(None, 0.5), (None, None)])
-    assert found.numbers[0] == 0.5
-    assert found.held == (0,)  # the hill still rises there: no top was reached
-    assert not found.converged
+    optimum = maximise(Bowl(2000), [start, start + 1.5], [(None, 0.5), (None, None)])
+    assert optimum.numbers[0] == 0.5
+    assert optimum.held == (0,)  # the hill still rises there: no top was reached
+    assert not optimum.converged
     assert maximise(Bowl(50), [start], [(-1.0, 0.0), (0.0, 3.0)]).numbers[0] == 0.0

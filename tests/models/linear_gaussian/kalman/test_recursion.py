@@ -99,13 +99,13 @@ def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(seed, k,
     x = some_missing(x, seed) if missing else x
     mean, covariance, states = joint(system, steps)
     data = observe(Ragged.from_numpy(x, np.array([0, steps])))
-    found = run_filter(data, system)
-    smooth = run_smoother(data, system, found)
+    filtered = run_filter(data, system)
+    smooth = run_smoother(data, system, filtered)
     for t in range(steps):
         here = slice(t * k, (t + 1) * k)
         for upto, means, covariances in (
-            (t, found.predicted[t], found.gains.predicted[found.gains.step[t]]),
-            (t + 1, found.means[t], found.gains.filtered[found.gains.step[t]]),
+            (t, filtered.predicted[t], filtered.gains.predicted[filtered.gains.step[t]]),
+            (t + 1, filtered.means[t], filtered.gains.filtered[filtered.gains.step[t]]),
             (steps, smooth.means[t], smooth.covariance[smooth.row[t]]),
         ):
             known = np.zeros(len(mean), dtype=bool)
@@ -117,7 +117,7 @@ def test_filter_smoother_and_likelihood_are_those_of_the_joint_gaussian(seed, k,
             ahead = slice((t + 1) * k, (t + 2) * k)
             lag = smooth.covariance[smooth.row[t + 1]] @ smooth.back[smooth.step[smooth.row[t]]].T
             np.testing.assert_allclose(lag, spread[ahead, here], rtol=0, atol=1e-10)
-    np.testing.assert_allclose(found.log_prob, [log_prob], rtol=1e-12)
+    np.testing.assert_allclose(filtered.log_prob, [log_prob], rtol=1e-12)
 
 
 def statsmodels_smoother(system, x):
@@ -141,17 +141,17 @@ def test_answers_are_those_of_statsmodels(k, p, missing):
     x = some_missing(x, 1) if missing else x
     peer = statsmodels_smoother(system, x)
     data = observe(Ragged.from_numpy(x, np.array([0, len(x)])))
-    found = run_filter(data, system)
-    smooth = run_smoother(data, system, found)
-    rows = found.gains.step
-    np.testing.assert_allclose(found.means, peer.filtered_state.T, rtol=0, atol=1e-8)
+    filtered = run_filter(data, system)
+    smooth = run_smoother(data, system, filtered)
+    rows = filtered.gains.step
+    np.testing.assert_allclose(filtered.means, peer.filtered_state.T, rtol=0, atol=1e-8)
     np.testing.assert_allclose(
-        found.gains.filtered[rows], np.moveaxis(peer.filtered_state_cov, 2, 0), rtol=0, atol=1e-8
+        filtered.gains.filtered[rows], np.moveaxis(peer.filtered_state_cov, 2, 0), rtol=0, atol=1e-8
     )
     np.testing.assert_allclose(smooth.means, peer.smoothed_state.T, rtol=0, atol=1e-8)
     covariances = smooth.covariance[smooth.row]
     np.testing.assert_allclose(covariances, np.moveaxis(peer.smoothed_state_cov, 2, 0), rtol=0, atol=1e-8)
-    np.testing.assert_allclose(found.log_prob, [peer.llf], rtol=1e-10)
+    np.testing.assert_allclose(filtered.log_prob, [peer.llf], rtol=1e-10)
 
 
 def level(q, r, initial=1.0):
@@ -164,27 +164,27 @@ def test_a_local_level_comes_to_rest_at_its_closed_form(ratio):
     """P = q/2 + √(q²/4 + qr), K = P/(P + r): the golden ratio − 1 for q = r; smoothed, r·q/√(q² + 4qr)."""
     system = level(ratio * 2.0, 2.0)
     data = observe(Ragged.from_numpy(np.zeros((3000, 1)), np.array([0, 3000])))
-    found = run_filter(data, system)
-    smooth = run_smoother(data, system, found)
+    filtered = run_filter(data, system)
+    smooth = run_smoother(data, system, filtered)
     q, r = ratio * 2.0, 2.0
     spread = q / 2 + math.sqrt(q * q / 4 + q * r)
-    np.testing.assert_allclose(found.gains.predicted[found.gains.step[1500]], [[spread]], rtol=1e-12)
-    np.testing.assert_allclose(found.gains.gain[found.gains.step[1500]], [[spread / (spread + r)]], rtol=1e-12)
+    np.testing.assert_allclose(filtered.gains.predicted[filtered.gains.step[1500]], [[spread]], rtol=1e-12)
+    np.testing.assert_allclose(filtered.gains.gain[filtered.gains.step[1500]], [[spread / (spread + r)]], rtol=1e-12)
     np.testing.assert_allclose(
         smooth.covariance[smooth.row[1500]], [[r * q / math.sqrt(q * q + 4 * q * r)]], rtol=1e-12
     )
     if ratio == 1.0:
-        np.testing.assert_allclose(found.gains.gain[-1], [[(math.sqrt(5) - 1) / 2]], rtol=1e-14)
+        np.testing.assert_allclose(filtered.gains.gain[-1], [[(math.sqrt(5) - 1) / 2]], rtol=1e-14)
 
 
 def test_the_steady_covariance_solves_the_riccati_equation():
     system = random_system(7, 4, 2)
-    found = run_filter(observe(Ragged.from_numpy(np.zeros((1000, 2)), np.array([0, 1000]))), system)
+    filtered = run_filter(observe(Ragged.from_numpy(np.zeros((1000, 2)), np.array([0, 1000]))), system)
     solved = solve_discrete_are(
         system.transition.T, system.observation.T, system.transition_covariance, system.observation_covariance
     )
-    np.testing.assert_allclose(found.gains.predicted[-1], solved, rtol=0, atol=1e-11)
-    assert len(found.gains.predicted) < 200
+    np.testing.assert_allclose(filtered.gains.predicted[-1], solved, rtol=0, atol=1e-11)
+    assert len(filtered.gains.predicted) < 200
 
 
 def trend(level_noise, slope_noise, noise=1.0):
@@ -231,15 +231,15 @@ def test_many_sequences_share_their_steps_and_are_filtered_apart():
     starts = np.concatenate([[0], np.cumsum(lengths)])
     x = np.random.default_rng(1).normal(size=(starts[-1], 2))
     data = observe(Ragged.from_numpy(x, starts))
-    found = run_filter(data, system)
-    smooth = run_smoother(data, system, found)
-    assert len(found.gains.gain) <= 90
+    together = run_filter(data, system)
+    smooth = run_smoother(data, system, together)
+    assert len(together.gains.gain) <= 90
     for i in (0, 17, 299):
         own = slice(starts[i], starts[i + 1])
         alone = observe(Ragged.from_numpy(x[own], np.array([0, lengths[i]])))
         filtered = run_filter(alone, system)
         smoothed = run_smoother(alone, system, filtered)
-        np.testing.assert_allclose(found.log_prob[i], filtered.log_prob[0], rtol=1e-12)
+        np.testing.assert_allclose(together.log_prob[i], filtered.log_prob[0], rtol=1e-12)
         np.testing.assert_allclose(smooth.means[own], smoothed.means, rtol=0, atol=1e-12)
         covariances = smoothed.covariance[smoothed.row]
         np.testing.assert_allclose(smooth.covariance[smooth.row[own]], covariances, rtol=0, atol=1e-12)
@@ -266,20 +266,20 @@ def test_a_million_steps_stay_finite_and_share_their_gains():
     system = random_system(1, 2, 1, radius=0.999)
     x = np.random.default_rng(0).normal(size=(1_000_000, 1))
     data = observe(Ragged.from_numpy(x, np.array([0, len(x)])))
-    found = run_filter(data, system)
-    assert np.isfinite(found.log_prob).all()
-    assert len(found.gains.gain) < 20_000
+    filtered = run_filter(data, system)
+    assert np.isfinite(filtered.log_prob).all()
+    assert len(filtered.gains.gain) < 20_000
     # a filter does not look ahead
     quarter = run_filter(observe(Ragged.from_numpy(x[:250_000], np.array([0, 250_000]))), system)
-    np.testing.assert_allclose(found.means[:250_000], quarter.means, rtol=0, atol=0)
+    np.testing.assert_allclose(filtered.means[:250_000], quarter.means, rtol=0, atol=0)
 
 
 def test_covariances_stay_covariances_under_very_different_variances():
     system = trend(1e-9, 1e-12, noise=1e-8)
     data = observe(Ragged.from_numpy(np.random.default_rng(0).normal(size=(2000, 1)), np.array([0, 2000])))
-    found = run_filter(data, system)
-    smooth = run_smoother(data, system, found)
-    for table in (found.gains.predicted, found.gains.filtered, smooth.covariance):
+    filtered = run_filter(data, system)
+    smooth = run_smoother(data, system, filtered)
+    for table in (filtered.gains.predicted, filtered.gains.filtered, smooth.covariance):
         values = np.linalg.eigvalsh(table)
         assert (values >= -1e-12 * values[:, -1:]).all()
 

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from ....core.errors import TrainingError
 
-__all__ = ["Evidence", "Found", "maximise"]
+__all__ = ["Evidence", "Optimum", "maximise"]
 
 FEWEST = 500
 """Rows of the first stage, at least."""
@@ -55,7 +55,7 @@ OUTWARD = 1e-2
 
 
 @dataclass(frozen=True)
-class Found:
+class Optimum:
     """The best θ, how much evidence it has, how often that was asked, and whether the climb reached its top.
 
     `held` says which numbers lie at a bound beyond which the evidence still rises; with any, there is no top.
@@ -76,7 +76,7 @@ def maximise(
     seed: int = 0,
     first: Evidence | None = None,
     report: Report = lambda done, **numbers: None,
-) -> Found:
+) -> Optimum:
     """The θ of greatest evidence that a climb from one of the starts reaches.
 
     `first` has the stages before the last: the evidence itself, unless that of many rows is another than that of few.
@@ -85,12 +85,12 @@ def maximise(
     order = torch.from_numpy(np.random.default_rng(seed).permutation(len(first)))
     *sizes, _ = stages(len(evidence))
     parts = [first.rows(order[:size].sort().values) for size in sizes] + [evidence]
-    found = _best(parts[0], starts, bounds, report)
-    counted = found.evaluations
+    climb = _best(parts[0], starts, bounds, report)
+    counted = climb.evaluations
     for before, part in pairwise(parts):
-        found = _follow(part, found.numbers, bounds, report, _inverse(before, found.numbers, len(part)))
-        counted += found.evaluations
-    return replace(found, evaluations=counted)
+        climb = _follow(part, climb.numbers, bounds, report, _inverse(before, climb.numbers, len(part)))
+        counted += climb.evaluations
+    return replace(climb, evaluations=counted)
 
 
 def stages(rows: int) -> list[int]:
@@ -105,18 +105,18 @@ def stages(rows: int) -> list[int]:
     return sizes
 
 
-def _best(evidence: Evidence, starts: Sequence[Tensor], bounds: Bounds, report: Report) -> Found:
+def _best(evidence: Evidence, starts: Sequence[Tensor], bounds: Bounds, report: Report) -> Optimum:
     """The best of the climbs; a start without evidence (a singular matrix) is passed over, unless all are."""
-    found, failed = [], []
+    climbs, failed = [], []
     for start in starts:
         try:
-            found.append(_climb(_Asked(evidence, bounds, report), start, bounds))
+            climbs.append(_climb(_Asked(evidence, bounds, report), start, bounds))
         except TrainingError as error:
             failed.append(error)
-    if not found:
+    if not climbs:
         raise failed[0]
-    best = max(found, key=lambda climb: climb.value)
-    return replace(best, evaluations=sum(climb.evaluations for climb in found))
+    best = max(climbs, key=lambda climb: climb.value)
+    return replace(best, evaluations=sum(climb.evaluations for climb in climbs))
 
 
 class _Asked:
@@ -127,8 +127,8 @@ class _Asked:
 
     def __init__(self, evidence: Evidence, bounds: Bounds, report: Report) -> None:
         self.evidence, self.report, self.count = evidence, report, 0
-        self.low = np.array([-np.inf if each is None else each for each, _ in bounds])
-        self.high = np.array([np.inf if each is None else each for _, each in bounds])
+        self.low = np.array([-np.inf if bound is None else bound for bound, _ in bounds])
+        self.high = np.array([np.inf if bound is None else bound for _, bound in bounds])
         self.best, self.least = (-np.inf, np.empty(0), np.empty(0)), np.inf
 
     def __call__(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
@@ -148,19 +148,19 @@ class _Asked:
     def clip(self, numbers: np.ndarray) -> np.ndarray:
         return np.clip(numbers, self.low, self.high)
 
-    def found(self, converged: bool) -> Found:
+    def optimum(self, converged: bool) -> Optimum:
         value, numbers, gradient = self.best
         outward = ((numbers <= self.low) & (gradient < -OUTWARD)) | ((numbers >= self.high) & (gradient > OUTWARD))
         held = tuple(np.flatnonzero(outward).tolist())
-        return Found(torch.from_numpy(numbers), value, self.count, converged and not held, held)
+        return Optimum(torch.from_numpy(numbers), value, self.count, converged and not held, held)
 
 
-def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Found:
+def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Optimum:
     """An ascent from anywhere, by L-BFGS."""
     origin = asked.clip(start.numpy())
     if not len(origin):
         asked(origin)
-        return asked.found(True)
+        return asked.optimum(True)
 
     def cost(numbers: np.ndarray) -> tuple[float, np.ndarray]:
         value, slope = asked(numbers)
@@ -168,10 +168,10 @@ def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Found:
 
     options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "ftol": 1e-8}
     ended: Any = minimize(cost, origin, jac=True, method="L-BFGS-B", bounds=list(bounds), options=options)
-    return asked.found(ended.status != 1)
+    return asked.optimum(ended.status != 1)
 
 
-def _follow(evidence: Evidence, start: Tensor, bounds: Bounds, report: Report, inverse: np.ndarray | None) -> Found:
+def _follow(evidence: Evidence, start: Tensor, bounds: Bounds, report: Report, inverse: np.ndarray | None) -> Optimum:
     """An ascent from near the top by BFGS, which begins with the inverse of a curvature like its own."""
     asked = _Asked(evidence, bounds, report)
     if inverse is None:
@@ -183,7 +183,7 @@ def _follow(evidence: Evidence, start: Tensor, bounds: Bounds, report: Report, i
         step = np.where(held, 0.0, inverse @ np.where(held, 0.0, slope))
         gain = float(step @ slope)
         if gain < 2 * TOLERANCE:
-            return asked.found(True)
+            return asked.optimum(True)
         longest = max(1.0, float(np.abs(step).max()))  # no number changes by more than a factor e at once
         step, gain = step / longest, gain / longest
         length = 1.0
@@ -196,13 +196,13 @@ def _follow(evidence: Evidence, start: Tensor, bounds: Bounds, report: Report, i
             # where the parabola through both heights and the slope has its top
             length *= float(np.clip(0.5 * length * gain / (length * gain - rise), 0.1, 0.5))
             if length < 1e-8:
-                return asked.found(gain < 1e-2)
+                return asked.optimum(gain < 1e-2)
         moved, bent = trial - numbers, slope - slope_there
         if moved @ bent > 1e-12:
             turn = np.eye(len(moved)) - np.outer(moved, bent) / (moved @ bent)
             inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ bent)
         numbers, value, slope = trial, reached, slope_there
-    return asked.found(False)
+    return asked.optimum(False)
 
 
 def _inverse(evidence: Evidence, top: Tensor, rows: int) -> np.ndarray | None:

@@ -16,7 +16,7 @@ from ....core.errors import ConvergenceWarning
 from ....core.progress import progress
 from ....kernels import KernelModule
 from ....likelihoods import Likelihood, Target
-from .evidence import MAX_ITER, Found, maximise
+from .evidence import MAX_ITER, Optimum, maximise
 from .hyperparameters import free, limits, read, spread_out
 from .inducing import InducingPosterior, InducingRegression
 from .laplace import Laplace, LaplacePosterior
@@ -53,7 +53,7 @@ def pose(
     return Laplace(module, likelihood, x, y, weight, constant, offset.double(), latent, float(units[0]))
 
 
-def learn(problem: Regression | Laplace, inducing: Tensor | None, starts: int, seed: int, *, verbose: bool) -> Found:
+def learn(problem: Regression | Laplace, inducing: Tensor | None, starts: int, seed: int, *, verbose: bool) -> Optimum:
     """The hyperparameters with the most evidence, searched for from so many starts."""
     own, bounds = problem.start()
     kernel = problem.kernel
@@ -83,7 +83,7 @@ def solve(
         return InducingRegression(problem, inducing).solve(numbers)
 
 
-def report_search(best: Found, names: list[str], *, converged: bool) -> None:
+def report_search(best: Optimum, names: list[str], *, converged: bool) -> None:
     """Warn, in the name of `fit`, of a search that its bounds held back or that did not come to its end."""
     if best.held:
         ended = ", ".join(f"{names[index]} {_shown(names[index], best.numbers[index])}" for index in best.held)

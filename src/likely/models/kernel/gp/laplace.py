@@ -82,14 +82,14 @@ class Laplace:
         parameters = free(self.kernel)
         own = read(parameters).numel()
         write(parameters, numbers[:own])
-        found = self.solve(numbers[own:])
-        if not found.converged:
+        posterior = self.solve(numbers[own:])
+        if not posterior.converged:
             self.warm.clear()
             raise TrainingError(
                 "Newton's method finds no most probable function for these numbers of the kernel and the likelihood; "
                 "begin with others (a longer lengthscale, a smaller variance), and standardise X."
             )
-        return found.log_evidence, self._slope(found, parameters)
+        return posterior.log_evidence, self._slope(posterior, parameters)
 
     def solve(self, rest: Tensor, start: Tensor | None = None) -> LaplacePosterior:
         """The approximation at the numbers that the kernel has now."""
@@ -107,21 +107,21 @@ class Laplace:
             self.kernel, self.x, matrix, means, shared, weights, here, curvature, float(value), converged
         )
 
-    def _slope(self, found: LaplacePosterior, parameters: list[nn.Parameter]) -> Tensor:
-        k, matrix, here = self.latent, found.matrix, found.here
-        spread = torch.diag_embed(matrix.diagonal().unsqueeze(-1).expand(-1, k)) - found.curvature.blocks(matrix)
+    def _slope(self, posterior: LaplacePosterior, parameters: list[nn.Parameter]) -> Tensor:
+        k, matrix, here = self.latent, posterior.matrix, posterior.here
+        spread = torch.diag_embed(matrix.diagonal().unsqueeze(-1).expand(-1, k)) - posterior.curvature.blocks(matrix)
         bend = -0.5 * torch.einsum("ncd,ncds->ns", spread, here.change_of_information)  # of −½ log|B|, in η
         if here.log_concave:
-            through = bend[:, :k] - found.curvature.apply(matrix @ bend[:, :k])  # (I + HK)⁻¹ s, with H = W
+            through = bend[:, :k] - posterior.curvature.apply(matrix @ bend[:, :k])  # (I + HK)⁻¹ s, with H = W
         else:
             through = _solve(matrix, here.hessian, bend[:, :k])
-        weight = -0.5 * found.curvature.trace()
-        cross = through @ found.weights.mT
-        weight += 0.5 * (found.weights @ found.weights.mT + cross + cross.mT)
+        weight = -0.5 * posterior.curvature.trace()
+        cross = through @ posterior.weights.mT
+        weight += 0.5 * (posterior.weights @ posterior.weights.mT + cross + cross.mT)
         slopes = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
         if self.constant:
-            slopes.append((found.weights + through).sum(0) * self.unit)
-        if len(found.shared):
+            slopes.append((posterior.weights + through).sum(0) * self.unit)
+        if len(posterior.shared):
             implicit = torch.einsum("nk,nks->s", matrix @ through, here.change_of_score[:, :, k:])
             slopes.append(here.full_score[:, k:].sum(0) + bend[:, k:].sum(0) + implicit)
         return torch.cat(slopes) if slopes else matrix.new_empty(0)
@@ -168,15 +168,15 @@ class _Here:
 
     def _differences(self, function: Callable[[Tensor], Tensor]) -> Tensor:
         """The slope of a function of η in each of its numbers, as a new last axis."""
-        found = []
+        quotients = []
         for column in range(self.eta.shape[1]):
             least = self.problem.unit if column < self.problem.latent else 1.0
             width = WIDTH * self.eta[:, column].abs().clamp_min(least)
             step = torch.zeros_like(self.eta)
             step[:, column] = width
             change = function(self.eta + step) - function(self.eta - step)
-            found.append(change / (2 * width).reshape(-1, *(1 for _ in change.shape[1:])))
-        return torch.stack(found, -1)
+            quotients.append(change / (2 * width).reshape(-1, *(1 for _ in change.shape[1:])))
+        return torch.stack(quotients, -1)
 
     @property
     def hessian(self) -> Tensor:
@@ -208,15 +208,15 @@ def _mode(
         near = gain < 1e-9 * unit
         if gain < 1e-22 * unit or (near and gain > 0.5 * last):
             return weights, here, near
-        found = None
+        risen = None
         if not concave and gain < 1e-2 * unit:
             faster, worth = _step(matrix, means, weights, here, informed=False)
             if worth > 0:
-                found = _rise(problem, matrix, means, shared, weights, faster, height, near)
-        found = found or _rise(problem, matrix, means, shared, weights, step, height, near)
-        if not found:
+                risen = _rise(problem, matrix, means, shared, weights, faster, height, near)
+        risen = risen or _rise(problem, matrix, means, shared, weights, step, height, near)
+        if not risen:
             return weights, here, gain < 0.05 * unit
-        (weights, here), last = found, gain
+        (weights, here), last = risen, gain
     return weights, here, False
 
 

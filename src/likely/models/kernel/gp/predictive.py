@@ -31,7 +31,7 @@ def predictive(likelihood: Likelihood, mean: Tensor, covariance: Tensor, shared:
     >>> predictive(Bernoulli(), zero + 2.0, wide, zero[0, :0]).probs.round(decimals=4)
     tensor([0.7174], dtype=torch.float64)
     """
-    where, weights = (torch.from_numpy(each) for each in points(mean.shape[1]))
+    where, weights = (torch.from_numpy(part) for part in points(mean.shape[1]))
     latent = mean + torch.einsum("mcd,jd->jmc", _root(covariance), where)
     eta = torch.cat([latent, shared.expand(*latent.shape[:2], -1)], -1) if len(shared) else latent
     return average(likelihood, eta, weights)

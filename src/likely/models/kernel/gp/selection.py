@@ -34,9 +34,9 @@ def places_of(x: Tensor, inducing: int | str | None, seed: int) -> Tensor | None
 def refuse_many(rows: int, functions: int, remedy: str) -> None:
     """Refuse what would not fit into memory, with what to do instead."""
     if rows * functions > MOST_ROWS:
-        found = f"{rows:,} rows" + (f" and {functions} latent functions" if functions > 1 else "")
+        size = f"{rows:,} rows" + (f" and {functions} latent functions" if functions > 1 else "")
         raise DataError(
-            f"X has {found}; a Gaussian process without inducing points takes up to {MOST_ROWS:,} (its time grows "
+            f"X has {size}; a Gaussian process without inducing points takes up to {MOST_ROWS:,} (its time grows "
             f"with their cube, its memory with their square): {remedy}."
         )
 

@@ -82,15 +82,16 @@ class StateSpace(Latent):
 
     # --- what EM asks -------------------------------------------------------------------------------------------
     def expect(self, params: Params) -> tuple[Params, Tensor]:
-        found = [moments(self.own, system, self.weight) for system in _each(params)]
-        statistics = {name: torch.from_numpy(np.stack([each[0][name] for each in found])) for name in found[0][0]}
-        return statistics, torch.tensor([log_prob for _, log_prob in found], dtype=torch.float64)
+        expected = [moments(self.own, system, self.weight) for system in _each(params)]
+        sums, log_prob = zip(*expected, strict=True)
+        statistics = {name: torch.from_numpy(np.stack([own[name] for own in sums])) for name in sums[0]}
+        return statistics, torch.tensor(log_prob, dtype=torch.float64)
 
     def maximise(self, params: Params, statistics: Params) -> Params:
-        each = [
+        by_system = [
             {name: value[s].numpy() for name, value in statistics.items()} for s in range(len(params["transition"]))
         ]
-        return _stacked([self.improved(system, sums) for system, sums in zip(_each(params), each, strict=True)])
+        return _stacked([self.improved(system, sums) for system, sums in zip(_each(params), by_system, strict=True)])
 
     def improved(self, system: System, sums: Moments) -> System:
         """The best matrices among those to learn, given expected moments."""
@@ -147,18 +148,18 @@ def moments(data: Observed, system: System, weight: np.ndarray | None = None) ->
     }
     if len(data.x) == 0:
         return sums, 0.0
-    found = run_filter(data, system)
-    smooth = run_smoother(data, system, found)
-    each = np.repeat(times, np.diff(data.starts))  # of each step
-    shares = np.bincount(smooth.row, each, minlength=len(smooth.covariance))  # of each covariance
+    filtered = run_filter(data, system)
+    smooth = run_smoother(data, system, filtered)
+    step_weight = np.repeat(times, np.diff(data.starts))  # of each step
+    shares = np.bincount(smooth.row, step_weight, minlength=len(smooth.covariance))  # of each covariance
     states = np.column_stack([smooth.means, np.ones(len(data.x))])  # z̃
     first = data.starts[:-1]
     away = smooth.means[first] - system.initial_mean
     sums["initial_away"] += times @ away
     sums["initial_square"] += (away.T * times) @ away + np.tensordot(times, smooth.covariance[smooth.row[first]], 1)
-    _add_transitions(sums, data, system, smooth, states, each, shares)
-    _add_observations(sums, data, system, found.gains.pattern[smooth.step], smooth, states, each, shares)
-    return sums, float(times @ found.log_prob)
+    _add_transitions(sums, data, system, smooth, states, step_weight, shares)
+    _add_observations(sums, data, system, filtered.gains.pattern[smooth.step], smooth, states, step_weight, shares)
+    return sums, float(times @ filtered.log_prob)
 
 
 def _add_transitions(
@@ -167,7 +168,7 @@ def _add_transitions(
     system: System,
     smooth: Smoothed,
     states: np.ndarray,
-    each: np.ndarray,
+    step_weight: np.ndarray,
     weight: np.ndarray,
 ) -> None:
     """w = z_{t+1} − A z_t − b. With D = 1 − AG: Cov(w) = D V_{t+1} Dᵀ + A U Aᵀ, Cov(w, z_t) = V_{t+1} Gᵀ − A V_t."""
@@ -183,14 +184,14 @@ def _add_transitions(
     back, rest = smooth.back[smooth.step[rows]], smooth.rest[smooth.step[rows]]
     now, after = smooth.covariance[rows], smooth.covariance[smooth.after[rows]]
     left = np.eye(len(a)) - a @ back
-    own = noise.T * each[here]
+    own = noise.T * step_weight[here]
     sums["transition_noise"] += own @ noise + (times * (left @ after @ left.mT)).sum(0)
     sums["transition_noise"] += a @ (times * rest).sum(0) @ a.T
     sums["transition_cross"] += own @ states[here]
     sums["transition_cross"][:, :-1] += (times * (after @ back.mT)).sum(0) - a @ (times * now).sum(0)
-    sums["transition_states"] += (states[here].T * each[here]) @ states[here]
+    sums["transition_states"] += (states[here].T * step_weight[here]) @ states[here]
     sums["transition_states"][:-1, :-1] += (times * now).sum(0)
-    sums["transition_count"] += each[here].sum()
+    sums["transition_count"] += step_weight[here].sum()
 
 
 def _add_observations(
@@ -200,7 +201,7 @@ def _add_observations(
     pattern: np.ndarray,
     smooth: Smoothed,
     states: np.ndarray,
-    each: np.ndarray,
+    step_weight: np.ndarray,
     weight: np.ndarray,
 ) -> None:
     """v = x − C z − d, of the columns seen; F v fills in the others, which keep the covariance H."""
@@ -219,7 +220,7 @@ def _add_observations(
         if not seen.all():
             fill[~seen] = np.linalg.lstsq(r[np.ix_(seen, seen)], r[np.ix_(seen, ~seen)], rcond=None)[0].T
             hidden[np.ix_(~seen, ~seen)] = r[np.ix_(~seen, ~seen)] - fill[~seen] @ r[np.ix_(seen, ~seen)]
-        noise, times = expected[rows][:, seen] @ fill.T, each[rows]
+        noise, times = expected[rows][:, seen] @ fill.T, step_weight[rows]
         own, weighted = pattern == kind, noise.T * times
         spread = np.tensordot(weight[own], smooth.covariance[own], 1)
         reach = fill @ c[seen]

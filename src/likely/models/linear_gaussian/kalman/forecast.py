@@ -81,9 +81,9 @@ def seen_covariance(system: System, covariances: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray((spread + spread.mT) / 2)
 
 
-def ahead(system: System, found: Filtered, last: int, steps: int) -> MultivariateNormal:
+def ahead(system: System, filtered: Filtered, last: int, steps: int) -> MultivariateNormal:
     """The distributions of x in the steps after row `last`."""
-    mean, covariance = last_state(found, last)
+    mean, covariance = last_state(filtered, last)
     means, covariances = np.empty((steps, len(mean))), np.empty((steps, len(mean), len(mean)))
     for step in range(steps):
         mean, covariance = step_ahead(system, mean, covariance)
@@ -91,9 +91,9 @@ def ahead(system: System, found: Filtered, last: int, steps: int) -> Multivariat
     return _normal(seen(system, means), scale_trils(seen_covariance(system, covariances)))
 
 
-def last_state(found: Filtered, place: int) -> tuple[np.ndarray, np.ndarray]:
+def last_state(filtered: Filtered, place: int) -> tuple[np.ndarray, np.ndarray]:
     """Mean and covariance of the state at this row, given the rows up to it."""
-    return found.means[place], found.gains.filtered[found.gains.step[place]]
+    return filtered.means[place], filtered.gains.filtered[filtered.gains.step[place]]
 
 
 def step_ahead(system: System, mean: np.ndarray, covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

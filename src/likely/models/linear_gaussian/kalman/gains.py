@@ -73,10 +73,10 @@ def gains(
     Step t of a sequence from starts[s] to starts[s + 1] knows the columns seen[pattern[t]].
 
     >>> one, always = np.eye(1), np.ones((1, 1), dtype=bool)
-    >>> found = gains(np.zeros(200, dtype=int), np.array([0, 200]), always, one, one, one, one, one)
-    >>> round(float(found.gain[-1, 0, 0]), 12)      # a random walk in noise of the same variance: the golden ratio − 1
+    >>> steps = gains(np.zeros(200, dtype=int), np.array([0, 200]), always, one, one, one, one, one)
+    >>> round(float(steps.gain[-1, 0, 0]), 12)      # a random walk in noise of the same variance: the golden ratio − 1
     0.61803398875
-    >>> len(found.gain) < 30                        # of 200 steps
+    >>> len(steps.gain) < 30                        # of 200 steps
     True
     """
     system = transition, transition_covariance, observation, observation_covariance, initial_covariance

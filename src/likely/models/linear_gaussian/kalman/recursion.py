@@ -113,12 +113,12 @@ def run_filter(data: Observed, system: System, steady: float = STEADY) -> Filter
 
     >>> one, zero = np.eye(1), np.zeros(1)
     >>> walk = System(one, zero, one, one, zero, one, zero, one)
-    >>> found = run_filter(observe(Ragged.of([[[1.0], [2.0], [np.nan]]], missing=True)), walk)
-    >>> found.means.ravel().round(12).tolist()
+    >>> filtered = run_filter(observe(Ragged.of([[[1.0], [2.0], [np.nan]]], missing=True)), walk)
+    >>> filtered.means.ravel().round(12).tolist()
     [0.5, 1.4, 1.4]
     """
     check_system(system, data)
-    found = gains(
+    steps = gains(
         data.pattern,
         data.starts,
         data.seen,
@@ -129,9 +129,9 @@ def run_filter(data: Observed, system: System, steady: float = STEADY) -> Filter
         system.initial_covariance,
         steady,
     )
-    if found.failed >= 0:
+    if steps.failed >= 0:
         raise DataError(
-            f"The observation at row {found.failed} has no density given the rows before it: its covariance C P Cᵀ + R "
+            f"The observation at row {steps.failed} has no density given the rows before it: its covariance C P Cᵀ + R "
             "is singular or not finite. Give observation_covariance a positive diagonal, leave out columns that repeat "
             "others, or take a transition that does not explode."
         )
@@ -143,12 +143,12 @@ def run_filter(data: Observed, system: System, steady: float = STEADY) -> Filter
         system.observation,
         system.observation_offset,
         system.initial_mean,
-        found.step,
-        found.gain,
-        found.whiten,
-        found.constant,
+        steps.step,
+        steps.gain,
+        steps.whiten,
+        steps.constant,
     )
-    return Filtered(found, *means)
+    return Filtered(steps, *means)
 
 
 def check_system(system: System, data: Observed) -> None:

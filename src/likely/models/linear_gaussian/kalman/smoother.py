@@ -55,7 +55,7 @@ class Smoothed(NamedTuple):
     """(rows,) the row of z_{t+1}; −1 for the last of a sequence."""
 
 
-def run_smoother(data: Observed, system: System, found: Filtered, steady: float = STEADY) -> Smoothed:
+def run_smoother(data: Observed, system: System, filtered: Filtered, steady: float = STEADY) -> Smoothed:
     """Smooth all sequences, from what the filter found.
 
     >>> from likely.data.rows import Ragged
@@ -67,9 +67,9 @@ def run_smoother(data: Observed, system: System, found: Filtered, steady: float 
     5.0
     """
     check_system(system, data)
-    steps = found.gains
+    steps = filtered.gains
     back, rest = _back(steps.filtered, system.transition, system.transition_covariance)
-    means = _smooth_means(data.starts, steps.step, back, found.predicted, found.means)
+    means = _smooth_means(data.starts, steps.step, back, filtered.predicted, filtered.means)
     return Smoothed(means, back, rest, *_smoothed(steps.step, data.starts, steps.filtered, back, rest, steady))
 
 

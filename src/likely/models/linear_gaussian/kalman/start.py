@@ -142,8 +142,8 @@ def _best_size(data: Observed, system: System, learn: frozenset[str]) -> System:
     level = before - before.max()
     begins = [(level + np.log(share)).clip(*BOUNDS) for share in (1e-1, 1e-3)]
     options = {"method": "L-BFGS-B", "bounds": [BOUNDS] * len(noisy), "options": {"ftol": 1e-6}}
-    found = [minimize(cost, begin, **options) for begin in begins]
-    best = min(found, key=lambda each: each.fun)
+    optima = [minimize(cost, begin, **options) for begin in begins]
+    best = min(optima, key=lambda optimum: optimum.fun)
     return sized(best.x) if best.fun < cost(before) else system
 
 
