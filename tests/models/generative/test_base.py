@@ -39,8 +39,8 @@ class Bell(DensityModule):
     def forward(self, x, condition=None):
         gone, x = x.isnan(), x.nan_to_num()
         z = (x - self.middle(condition)) * torch.exp(-self.log_scale)
-        each = -0.5 * z.square() - self.log_scale - 0.5 * math.log(2 * math.pi)
-        return torch.where(gone, 0.0, each).sum(-1)
+        log_prob = -0.5 * z.square() - self.log_scale - 0.5 * math.log(2 * math.pi)
+        return torch.where(gone, 0.0, log_prob).sum(-1)
 
     def sample(self, count, condition=None):
         noise = torch.randn(count, self.mean.shape[1], generator=current_generator(), dtype=self.mean.dtype)

@@ -132,7 +132,9 @@ def test_a_missing_value_is_summed_out():
     gone = np.array(x, dtype=float)
     gone[2] = np.nan
     filled = [np.where(np.isnan(gone), value, gone) for value in range(3)]
-    assert model.log_prob(gone)[0] == pytest.approx(logsumexp([model.log_prob(completed)[0] for completed in filled]), rel=1e-12)
+    assert model.log_prob(gone)[0] == pytest.approx(
+        logsumexp([model.log_prob(completed)[0] for completed in filled]), rel=1e-12
+    )
     likelihood, eta, x = FAMILIES["mixed"]
     both = HiddenMarkov.from_parameters(likelihood, INITIAL, TRANSITION, eta)
     left = HiddenMarkov.from_parameters(Normal(1.0), INITIAL, TRANSITION, np.array(eta)[:, :1])

@@ -211,7 +211,9 @@ def test_missing_values_end_where_no_parameter_raises_the_likelihood(kind):
         seen = (~row.isnan()).nonzero().ravel()
         if len(seen):
             own = covariance if kind == "full" else covariance.expand(2, 3, 3)
-            components = torch.distributions.MultivariateNormal(mean[:, seen], own[:, seen][:, :, seen], validate_args=False)
+            components = torch.distributions.MultivariateNormal(
+                mean[:, seen], own[:, seen][:, :, seen], validate_args=False
+            )
             total = total + (components.log_prob(row[seen]) + torch.tensor(model.weights_).log()).logsumexp(-1)
     np.testing.assert_allclose(float(total.detach()), model.log_likelihood_, rtol=1e-10)
     for gradient in torch.autograd.grad(total, (mean, covariance)):

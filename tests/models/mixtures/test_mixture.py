@@ -173,7 +173,9 @@ def test_a_list_a_product_and_columns_one_by_one_are_the_same():
         np.testing.assert_array_equal(first.eta_, other.eta_)
     by_hand = sum(
         (size.log_prob(torch.from_numpy(X[:, 0])) + count.log_prob(torch.from_numpy(X[:, 1]))).exp().numpy() * weight
-        for (size, count), weight in zip((component.values() for component in first.distributions_), first.weights_, strict=True)
+        for (size, count), weight in zip(
+            (component.values() for component in first.distributions_), first.weights_, strict=True
+        )
     )
     np.testing.assert_allclose(first.log_prob(X), np.log(by_hand), rtol=1e-9)
 

@@ -335,7 +335,8 @@ whole = NaiveBayes([Normal(), Poisson(), Laplace()]).fit(X, y, weight)
 pieces = NaiveBayes([Normal(), Poisson()])
 for rows in np.array_split(np.arange(203), 3):
     pieces.partial_fit(X[rows, :2], y[rows], classes=[0, 1, 2], sample_weight=weight[rows])
-answers = {"whole": whole.predict_log_proba(X), "pieces": pieces.predict_log_proba(X[:, :2]), "prior": whole.class_prior_}
+answers = {"whole": whole.predict_log_proba(X), "prior": whole.class_prior_}
+answers["pieces"] = pieces.predict_log_proba(X[:, :2])
 """
 
 

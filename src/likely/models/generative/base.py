@@ -225,11 +225,11 @@ class _Generative(DensityMixin, Estimator):
         for member, log_weight in enumerate(self.posterior_.weights.double().log().tolist()):
             rows, error = self._member_log_prob(member, x, given, count, self._seed_of_question(random_state, member))
             members.append((rows + log_weight, error))
-        each, error = (torch.stack(part) for part in zip(*members, strict=True))
-        total = torch.logsumexp(each, 0)
+        log_probs, error = (torch.stack(part) for part in zip(*members, strict=True))
+        total = torch.logsumexp(log_probs, 0)
         if not return_error:
             return total.numpy()
-        fraction = (each - total).exp()  # of p(x) that each member has
+        fraction = (log_probs - total).exp()  # of p(x) that each member has
         return total.numpy(), (fraction * error).square().sum(0).sqrt().numpy()
 
     def _draws(self, draws: int | None) -> int:
