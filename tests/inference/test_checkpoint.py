@@ -38,8 +38,12 @@ def y(rng, X):
 
 
 def state_of(model):
-    found = model.posterior_
-    return {**found.parameters, **{f"buffer {k}": v for k, v in found.buffers.items()}, "weights": found.weights}
+    posterior = model.posterior_
+    return {
+        **posterior.parameters,
+        **{f"buffer {k}": v for k, v in posterior.buffers.items()},
+        "weights": posterior.weights,
+    }
 
 
 def assert_same_bits(ours, theirs):

@@ -35,8 +35,8 @@ def test_the_gradient_is_that_of_the_moved_density(name):
     density = CoordinateDensity(Quartic(), made)
     value = density(phi)
     expected = torch.autograd.grad(value.sum(), phi)[0]
-    found, gradient = density.value_and_grad(phi.detach())
-    torch.testing.assert_close(found, value.detach())
+    height, gradient = density.value_and_grad(phi.detach())
+    torch.testing.assert_close(height, value.detach())
     torch.testing.assert_close(gradient, expected)
     torch.testing.assert_close(made.point(phi), made.centre + made.spread(phi))
 

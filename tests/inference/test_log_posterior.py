@@ -92,10 +92,10 @@ def test_values_and_slopes_are_those_of_the_module(name, weighted, data, problem
     theta = target.start() + 0.3 * torch.randn(4, target.size, dtype=torch.float64)
     value, slope = target.value_and_grad(theta)
     plain = target(theta)
-    modules = [loaded(problem, target, each) for each in theta]
+    modules = [loaded(problem, target, point) for point in theta]
     expected = torch.stack([problem.log_joint(module) for module in modules])
-    for found in (value, plain):  # up to a constant
-        torch.testing.assert_close(found - found[0], expected - expected[0], rtol=1e-10, atol=1e-9)
+    for log_prob in (value, plain):  # up to a constant
+        torch.testing.assert_close(log_prob - log_prob[0], expected - expected[0], rtol=1e-10, atol=1e-9)
     for row, module in enumerate(modules):
         joint(problem, module).backward()
         own = torch.cat([p.grad.flatten() for p in module.parameters()])
@@ -126,7 +126,7 @@ def test_targets_with_positions_and_gaps(rng, problem_of):
     problem = problem_of(Regressor(Normal(0.5), prior=STRONG), X, y)
     target = LogPosterior(problem)
     theta = torch.randn(5, target.size, dtype=torch.float64)
-    expected = torch.stack([problem.log_joint(loaded(problem, target, each)) for each in theta])
+    expected = torch.stack([problem.log_joint(loaded(problem, target, point)) for point in theta])
     torch.testing.assert_close(target(theta) - target(theta)[0], expected - expected[0], rtol=1e-10, atol=1e-9)
     assert target.output(theta, problem.data.batch(slice(None))).shape == (5, 20, 3, 1)
 

@@ -82,19 +82,19 @@ X = torch.randn(6, 3, dtype=torch.float64, generator=torch.Generator().manual_se
 
 def test_eta_is_that_of_every_member_in_evaluation_mode():
     members = modules(3, dropout=0.5)
-    found = Posterior.of(*members)
-    assert len(found) == 3
-    assert found.dtype == torch.float64
+    posterior = Posterior.of(*members)
+    assert len(posterior) == 3
+    assert posterior.dtype == torch.float64
     expected = torch.stack([member.eval()(X) for member in members]).detach()
-    torch.testing.assert_close(found.eta(X), expected)
-    torch.testing.assert_close(found.eta(X.float()), expected, rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(posterior.eta(X), expected)
+    torch.testing.assert_close(posterior.eta(X.float()), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_many_rows_are_computed_in_parts(monkeypatch):
-    found = Posterior.of(*modules(3))
-    whole = found.eta(X)
+    posterior = Posterior.of(*modules(3))
+    whole = posterior.eta(X)
     monkeypatch.setattr(posterior_module, "BLOCK", 20)  # two rows at a time
-    torch.testing.assert_close(found.eta(X), whole)
+    torch.testing.assert_close(posterior.eta(X), whole)
 
 
 class Branching(nn.Module):
@@ -111,21 +111,21 @@ class Branching(nn.Module):
 def test_members_that_cannot_be_vectorised_are_run_one_by_one():
     members = [Branching(1), Branching(-1), Branching(2)]
     expected = torch.stack([member(X) for member in members]).detach()
-    found = Posterior.of(*members)
+    posterior = Posterior.of(*members)
     for _ in range(2):
-        torch.testing.assert_close(found.eta(X), expected)
+        torch.testing.assert_close(posterior.eta(X), expected)
 
 
 @pytest.mark.parametrize("index", [0, 2])
 def test_module_of_is_a_member_on_its_own(index):
     members = modules(3)
-    found = Posterior.of(*members)
-    module = found.module_of(index)
+    posterior = Posterior.of(*members)
+    module = posterior.module_of(index)
     torch.testing.assert_close(module(X), members[index].eval()(X))
-    torch.testing.assert_close(module(X), found.eta(X)[index])
+    torch.testing.assert_close(module(X), posterior.eta(X)[index])
     with torch.no_grad():
         module[0].weight.zero_()  # a copy: the posterior does not change
-    torch.testing.assert_close(found.eta(X)[index], members[index](X).detach())
+    torch.testing.assert_close(posterior.eta(X)[index], members[index](X).detach())
 
 
 def test_join_puts_members_of_several_posteriors_together():
@@ -149,11 +149,11 @@ def test_the_module_given_is_not_touched():
 
 # --- files ----------------------------------------------------------------------------------------------------------
 def test_state_and_restore_are_inverse():
-    found = Posterior.of(*modules(3), weights=torch.tensor([0.2, 0.5, 0.3]), info={"log_evidence": -3.5})
-    learned, tensors = found.state()
+    posterior = Posterior.of(*modules(3), weights=torch.tensor([0.2, 0.5, 0.3]), info={"log_evidence": -3.5})
+    learned, tensors = posterior.state()
     again = Posterior.restore(modules(1)[0], learned, tensors)
-    torch.testing.assert_close(again.eta(X), found.eta(X))
-    assert torch.equal(again.weights, found.weights)
+    torch.testing.assert_close(again.eta(X), posterior.eta(X))
+    assert torch.equal(again.weights, posterior.weights)
     assert again.info == {"log_evidence": -3.5}
 
 

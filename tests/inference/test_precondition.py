@@ -44,8 +44,8 @@ def test_axes_of_coordinates_are_conditional_widths(precision):
 
 def test_stiffness_is_the_largest_eigenvalue(precision):
     mean = torch.zeros(5, dtype=torch.float64)
-    found = stiffness(normal(precision, mean), Coordinates(mean), mean.expand(2, 5), 0)
-    np.testing.assert_allclose(found, float(torch.linalg.eigvalsh(precision)[-1]), rtol=1e-3)
+    largest = stiffness(normal(precision, mean), Coordinates(mean), mean.expand(2, 5), 0)
+    np.testing.assert_allclose(largest, float(torch.linalg.eigvalsh(precision)[-1]), rtol=1e-3)
 
 
 def test_a_kink_is_as_wide_as_its_sides_say():

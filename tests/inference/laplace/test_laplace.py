@@ -58,9 +58,9 @@ def test_it_is_exact_for_linear_models_with_normal_noise(regression, orthogonal,
     X, y = (regression, orthogonal)[design]
     exact = Regressor(Normal(scale=0.7), prior=prior, inference=Exact("full")).fit(X, y)
     laplace = Regressor(Normal(scale=0.7), prior=prior, inference=Laplace(form)).fit(X, y)
-    wanted, found = exact.predict_dist(X), laplace.predict_dist(X)
-    np.testing.assert_allclose(found.mean, wanted.mean, rtol=1e-9)
-    np.testing.assert_allclose(found.stddev, wanted.stddev, rtol=1e-9)
+    wanted, approximate = exact.predict_dist(X), laplace.predict_dist(X)
+    np.testing.assert_allclose(approximate.mean, wanted.mean, rtol=1e-9)
+    np.testing.assert_allclose(approximate.stddev, wanted.stddev, rtol=1e-9)
     np.testing.assert_allclose(covariance(laplace.posterior_), exact.posterior_.covariance[0], atol=1e-10)
     assert laplace.posterior_.info["log_evidence"] == pytest.approx(exact.posterior_.info["log_evidence"], abs=1e-8)
 
@@ -129,9 +129,9 @@ def test_a_learned_scale_is_a_parameter(regression):
     X, y = regression
     posterior = Regressor(inference=Laplace()).fit(X, y).posterior_
     names = [name for name in posterior.blocks[0].names for _ in range(posterior.parameters[name].numel())]
-    found, at = covariance(posterior), names.index("shared")
-    assert found[at, at] == pytest.approx(1 / 60, rel=1e-6)
-    np.testing.assert_allclose(np.delete(found[at], at), 0, atol=1e-9)
+    spread, at = covariance(posterior), names.index("shared")
+    assert spread[at, at] == pytest.approx(1 / 60, rel=1e-6)
+    np.testing.assert_allclose(np.delete(spread[at], at), 0, atol=1e-9)
 
 
 # --- networks ----------------------------------------------------------------------------------------------------
@@ -213,9 +213,9 @@ def test_any_module_and_positions(rng, form):
     model = Regressor(
         network=lambda shape, out: Loop(shape[-1], out), prior=PROPER, inference=Laplace(form, MAP(epochs=3))
     )
-    found = model.fit(X, y).predict_dist(X)
-    assert found.mean.shape == (20, 2)
-    assert bool(torch.isfinite(found.stddev).all())
+    predicted = model.fit(X, y).predict_dist(X)
+    assert predicted.mean.shape == (20, 2)
+    assert bool(torch.isfinite(predicted.stddev).all())
     kinds = [type(block).__name__ for block in model.posterior_.blocks]
     assert kinds == {"full": ["Dense"], "diagonal": ["Diagonal"], "kronecker": ["Layer", "Diagonal"]}[form]
 

@@ -72,8 +72,8 @@ def test_map_reaches_factors_and_principal_components(factors):
     em = quiet(FactorAnalysis(2, inference=EXACTLY, random_state=0), factors)
     best = quiet(FactorAnalysis(2, inference=TO_THE_END, random_state=0), factors)
     assert abs(best.log_likelihood_ - em.log_likelihood_) < 1e-3 * len(factors)
-    closed, found = PCA(2).fit(factors), quiet(PCA(2, inference=TO_THE_END, random_state=0), factors)
-    np.testing.assert_allclose(found.score(factors), closed.score(factors), atol=1e-4)
+    closed, climbed = PCA(2).fit(factors), quiet(PCA(2, inference=TO_THE_END, random_state=0), factors)
+    np.testing.assert_allclose(climbed.score(factors), closed.score(factors), atol=1e-4)
 
 
 def test_map_reaches_a_kalman_filters_optimum():
@@ -209,8 +209,8 @@ def test_log_prob_is_the_average_over_draws(counts, tmp_path):
     model = quiet(Mixture(Poisson(), 2, inference=HMC(chains=2, draws=10, warmup=20), random_state=0), counts)
     eta, weights = model.draws_["eta"][..., 0], model.draws_["weights"]
     x = counts[:, :1].astype(float)
-    each = x[..., None] * eta - np.exp(eta) - gammaln(x[..., None] + 1) + np.log(weights)
-    expected = logsumexp(logsumexp(each, axis=-1), axis=-1) - np.log(len(eta))
+    joint = x[..., None] * eta - np.exp(eta) - gammaln(x[..., None] + 1) + np.log(weights)
+    expected = logsumexp(logsumexp(joint, axis=-1), axis=-1) - np.log(len(eta))
     np.testing.assert_allclose(model.log_prob(counts), expected, rtol=1e-10)
     model.save(tmp_path / "draws.likely")
     loaded = likely.load(tmp_path / "draws.likely")

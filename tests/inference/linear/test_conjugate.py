@@ -14,12 +14,12 @@ CASES = [(0, 0, 1.0, 1.0), (7, 10, 1.0, 1.0), (0, 5, 0.5, 0.5), (5, 5, 2.0, 3.0)
 @pytest.mark.parametrize(("successes", "trials", "a", "b"), CASES)
 def test_posterior_is_prior_times_likelihood(successes, trials, a, b):
     shares = np.linspace(0.01, 0.99, 50)
-    found = beta_binomial(successes, trials, a, b)
+    updated = beta_binomial(successes, trials, a, b)
     unnormalised = (
         stats.beta(a, b).logpdf(shares) + successes * np.log(shares) + (trials - successes) * np.log1p(-shares)
     )
-    posterior = found.posterior.log_prob(torch.from_numpy(shares)).numpy()
-    np.testing.assert_allclose(unnormalised - posterior, found.log_evidence, rtol=1e-10, atol=1e-10)  # Bayes' rule
+    posterior = updated.posterior.log_prob(torch.from_numpy(shares)).numpy()
+    np.testing.assert_allclose(unnormalised - posterior, updated.log_evidence, rtol=1e-10, atol=1e-10)  # Bayes' rule
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(7, 10), (0, 5), (12, 12)])
@@ -51,9 +51,9 @@ def test_no_further_trials_have_no_successes():
 
 
 def test_many_trials_keep_their_digits():
-    found = beta_binomial(300_000, 1_000_000)
-    assert found.posterior.mean.item() == pytest.approx(300_001 / 1_000_002, rel=1e-12)
-    assert found.predictive(1).probs[1].item() == pytest.approx(300_001 / 1_000_002, rel=1e-8)
+    updated = beta_binomial(300_000, 1_000_000)
+    assert updated.posterior.mean.item() == pytest.approx(300_001 / 1_000_002, rel=1e-12)
+    assert updated.predictive(1).probs[1].item() == pytest.approx(300_001 / 1_000_002, rel=1e-8)
 
 
 @pytest.mark.parametrize(

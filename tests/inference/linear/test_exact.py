@@ -22,9 +22,9 @@ from likely.priors import Normal as NormalPrior
 
 def coefficients(model):
     """W (outputs, d) and b (outputs,) as arrays."""
-    found = model.posterior_.parameters
-    bias = found.get("network.bias")
-    return found["network.weight"][0].numpy(), None if bias is None else bias[0].numpy()
+    parameters = model.posterior_.parameters
+    bias = parameters.get("network.bias")
+    return parameters["network.weight"][0].numpy(), None if bias is None else bias[0].numpy()
 
 
 def least_squares(X, y):
@@ -54,17 +54,17 @@ def test_least_squares_is_the_pseudo_inverse(design, rng):
     X = DESIGNS[design](rng)
     y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=len(X)) + 3.0
     weight, bias = least_squares(X, y)
-    found, intercept = coefficients(Regressor(inference=Exact()).fit(X, y))
-    np.testing.assert_allclose(found[0], weight, rtol=1e-6, atol=1e-8)
+    fitted, intercept = coefficients(Regressor(inference=Exact()).fit(X, y))
+    np.testing.assert_allclose(fitted[0], weight, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(intercept, bias, rtol=1e-6, atol=1e-8)
 
 
 def test_without_bias_nothing_is_centred(rng):
     X = rng.normal(size=(30, 4)) + 2.0
     y = rng.normal(size=30) + 5.0
-    found, bias = coefficients(Regressor(network=Linear(bias=False), inference=Exact()).fit(X, y))
+    fitted, bias = coefficients(Regressor(network=Linear(bias=False), inference=Exact()).fit(X, y))
     assert bias is None
-    np.testing.assert_allclose(found[0], np.linalg.pinv(X) @ y, atol=1e-10)
+    np.testing.assert_allclose(fitted[0], np.linalg.pinv(X) @ y, atol=1e-10)
 
 
 @pytest.mark.parametrize("offset", [1e6, -1e6])
@@ -72,8 +72,8 @@ def test_large_offsets_keep_their_digits(offset, rng):
     X, noise = rng.normal(size=(60, 3)), rng.normal(size=60)
     weight, bias = least_squares(X, X @ [1.0, -2.0, 0.5] + noise)
     far = X + offset
-    found, intercept = coefficients(Regressor(inference=Exact()).fit(far, X @ [1.0, -2.0, 0.5] + noise))
-    np.testing.assert_allclose(found[0], weight, rtol=1e-7)  # far itself rounds x at 1e-10
+    fitted, intercept = coefficients(Regressor(inference=Exact()).fit(far, X @ [1.0, -2.0, 0.5] + noise))
+    np.testing.assert_allclose(fitted[0], weight, rtol=1e-7)  # far itself rounds x at 1e-10
     np.testing.assert_allclose(intercept, bias - offset * weight.sum(), rtol=1e-7)
 
 
@@ -89,23 +89,23 @@ def test_known_noise_and_normal_prior_are_ridge(shape, rng):
     """MAP is ridge with λ = σ²/s², and the primal and dual solutions agree."""
     X, y, sigma, s = rng.normal(size=shape) + 1.0, rng.normal(size=shape[0]), 0.7, 1.3
     penalty = sigma**2 / s**2
-    found, bias = coefficients(Regressor(Normal(scale=sigma), prior=NormalPrior(s), inference=Exact()).fit(X, y))
+    fitted, bias = coefficients(Regressor(Normal(scale=sigma), prior=NormalPrior(s), inference=Exact()).fit(X, y))
     peer = Ridge(alpha=penalty, solver="svd").fit(X, y)
-    np.testing.assert_allclose(found[0], peer.coef_, atol=1e-10)
+    np.testing.assert_allclose(fitted[0], peer.coef_, atol=1e-10)
     np.testing.assert_allclose(bias[0], peer.intercept_, atol=1e-10)
     centred, target = X - X.mean(0), y - y.mean()
     dual = centred.T @ np.linalg.solve(centred @ centred.T + penalty * np.eye(len(X)), target)
-    np.testing.assert_allclose(found[0], dual, atol=1e-10)
+    np.testing.assert_allclose(fitted[0], dual, atol=1e-10)
 
 
 def test_a_prior_on_the_bias_is_a_penalised_column_of_ones(rng):
     X, y = rng.normal(size=(25, 3)) + 1.0, rng.normal(size=25) + 4.0
     prior = NormalPrior(scale=0.8, biases=NormalPrior(scale=0.5))
-    found, bias = coefficients(Regressor(Normal(scale=0.6), prior=prior, inference=Exact()).fit(X, y))
+    fitted, bias = coefficients(Regressor(Normal(scale=0.6), prior=prior, inference=Exact()).fit(X, y))
     design = np.column_stack([X, np.ones(25)])
     penalty = np.diag([0.6**2 / 0.8**2] * 3 + [0.6**2 / 0.5**2])
     theta = np.linalg.solve(design.T @ design + penalty, design.T @ y)
-    np.testing.assert_allclose([*found[0], *bias], theta, atol=1e-10)
+    np.testing.assert_allclose([*fitted[0], *bias], theta, atol=1e-10)
 
 
 @pytest.mark.parametrize("prior", ["flat", NormalPrior(0.5)], ids=repr)

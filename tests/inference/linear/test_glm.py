@@ -85,6 +85,6 @@ def test_a_thinned_energy_has_the_size_of_the_whole(rng, problem_of):
     """Every second of doubled rows, counted twice, is the whole."""
     X, y = np.repeat(rng.normal(size=(20, 2)), 2, 0), np.repeat(np.arange(20) % 4, 2)
     energy = LinearEnergy(design_of(problem_of(MODELS[0], X, y)).regression(0))
-    half, whole = (each.value(energy.start(), hessian=True) for each in (energy.thinned(2), energy))
+    half, whole = (own.value(energy.start(), hessian=True) for own in (energy.thinned(2), energy))
     for ours, theirs in zip(half, whole, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)

@@ -23,19 +23,19 @@ class Bowl:
 @pytest.mark.parametrize("start", [0.0, 1.5, 8.0])
 def test_steps_are_damped_until_the_energy_falls(start):
     centre = torch.tensor([0.3, -2.0, 1.0], dtype=torch.float64)
-    found = minimise(Bowl(centre), torch.full((3,), start).double(), torch.zeros(3).double(), max_iter=100, tol=1e-16)
-    assert found.converged
-    assert not found.unbounded
-    torch.testing.assert_close(found.point, centre, rtol=0, atol=1e-7)
+    minimum = minimise(Bowl(centre), torch.full((3,), start).double(), torch.zeros(3).double(), max_iter=100, tol=1e-16)
+    assert minimum.converged
+    assert not minimum.unbounded
+    torch.testing.assert_close(minimum.point, centre, rtol=0, atol=1e-7)
 
 
 def test_l1_terms_of_a_smooth_energy_are_met_exactly():
     """tanh(θ − c) = −λ·sign(θ): θ = c − atanh(λ) where that has the sign of c, else 0."""
     centre = torch.tensor([2.0, -1.0, 0.3], dtype=torch.float64)
-    found = minimise(Bowl(centre), torch.zeros(3).double(), torch.full((3,), 0.5).double(), max_iter=100, tol=1e-16)
+    minimum = minimise(Bowl(centre), torch.zeros(3).double(), torch.full((3,), 0.5).double(), max_iter=100, tol=1e-16)
     expected = torch.tensor([2 - math.atanh(0.5), -1 + math.atanh(0.5), 0.0], dtype=torch.float64)
-    torch.testing.assert_close(found.point, expected, rtol=0, atol=1e-8)
-    assert found.point[2] == 0
+    torch.testing.assert_close(minimum.point, expected, rtol=0, atol=1e-8)
+    assert minimum.point[2] == 0
 
 
 class Slope:
@@ -47,9 +47,9 @@ class Slope:
 
 
 def test_an_optimum_at_infinity_is_said():
-    found = minimise(Slope(), torch.zeros(1).double(), torch.zeros(1).double(), max_iter=100, tol=1e-14)
-    assert found.unbounded
-    assert torch.isfinite(found.point).all()
+    minimum = minimise(Slope(), torch.zeros(1).double(), torch.zeros(1).double(), max_iter=100, tol=1e-14)
+    assert minimum.unbounded
+    assert torch.isfinite(minimum.point).all()
 
 
 class Misjudged:
@@ -60,6 +60,6 @@ class Misjudged:
 
 
 def test_a_hessian_that_is_too_small_is_damped_for_good():
-    found = minimise(Misjudged(), torch.ones(2).double(), torch.zeros(2).double(), max_iter=100, tol=1e-14)
-    assert found.converged
-    assert found.point.norm() < 1e-6
+    minimum = minimise(Misjudged(), torch.ones(2).double(), torch.zeros(2).double(), max_iter=100, tol=1e-14)
+    assert minimum.converged
+    assert minimum.point.norm() < 1e-6

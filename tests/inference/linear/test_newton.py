@@ -26,8 +26,8 @@ from likely.priors import Normal as NormalPrior
 
 def coefficients(model):
     """The weights of each output with its bias last: (outputs, d + 1)."""
-    found = model.posterior_.parameters
-    return np.column_stack([found["network.weight"][0].numpy(), found["network.bias"][0].numpy()])
+    parameters = model.posterior_.parameters
+    return np.column_stack([parameters["network.weight"][0].numpy(), parameters["network.bias"][0].numpy()])
 
 
 @pytest.fixture
@@ -65,8 +65,8 @@ def statsmodels_fit(family, X, y, kind, weights=None):
     y = y / 7 if kind == "binomial" else y
     weights = np.ones(len(y)) if weights is None else weights
     weights = 7 * weights if kind == "binomial" else weights
-    found = sm.GLM(y, sm.add_constant(X, prepend=False), family=family, var_weights=weights)
-    return found.fit(tol=1e-14, maxiter=200).params
+    model = sm.GLM(y, sm.add_constant(X, prepend=False), family=family, var_weights=weights)
+    return model.fit(tol=1e-14, maxiter=200).params
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -110,8 +110,8 @@ def test_softmax_regression_is_scikit_learns(weighted, rng, X):
     weights = rng.uniform(0.2, 3.0, size=80) if weighted else None
     model = Classifier(prior=NormalPrior(1.0), inference=Newton()).fit(X, y, sample_weight=weights)
     peer = LogisticRegression(C=1.0, tol=1e-12, solver="lbfgs", max_iter=2000).fit(X, y, sample_weight=weights)
-    found = coefficients(model)
-    np.testing.assert_allclose(found[:, :-1], peer.coef_, atol=1e-5)  # the peer's own tolerance
+    theta = coefficients(model)
+    np.testing.assert_allclose(theta[:, :-1], peer.coef_, atol=1e-5)  # the peer's own tolerance
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-5)
 
 
@@ -134,10 +134,10 @@ def test_at_the_optimum_of_softmax_the_mean_residual_is_zero(rng, X):
 def test_laplace_prior_meets_the_l1_optimality_conditions(C, rng):
     X = rng.normal(size=(60, 8))
     y = rng.binomial(1, expit(X[:, 0] - X[:, 1]))
-    found = coefficients(Classifier(prior=Laplace(scale=C), inference=Newton()).fit(X, y))[0]
-    gradient = X.T @ (expit(X @ found[:-1] + found[-1]) - y)
-    active = found[:-1] != 0
-    np.testing.assert_allclose(gradient[active], -np.sign(found[:-1][active]) / C, atol=1e-7)
+    theta = coefficients(Classifier(prior=Laplace(scale=C), inference=Newton()).fit(X, y))[0]
+    gradient = X.T @ (expit(X @ theta[:-1] + theta[-1]) - y)
+    active = theta[:-1] != 0
+    np.testing.assert_allclose(gradient[active], -np.sign(theta[:-1][active]) / C, atol=1e-7)
     assert (np.abs(gradient[~active]) <= 1 / C + 1e-7).all()
     assert C == 1.0 or not active.all()
 
@@ -145,11 +145,11 @@ def test_laplace_prior_meets_the_l1_optimality_conditions(C, rng):
 def test_laplace_prior_is_scikit_learns_l1(rng):
     X = rng.normal(size=(60, 8))
     y = rng.binomial(1, expit(X[:, 0] - X[:, 1]))
-    found = coefficients(Classifier(prior=Laplace(scale=0.3), inference=Newton()).fit(X, y))[0]
+    theta = coefficients(Classifier(prior=Laplace(scale=0.3), inference=Newton()).fit(X, y))[0]
     peer = LogisticRegression(C=0.3, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100_000).fit(X, y)
-    np.testing.assert_allclose(found, [*peer.coef_[0], peer.intercept_[0]], atol=1e-6)
-    np.testing.assert_array_equal(found[:-1] == 0, peer.coef_[0] == 0)
-    assert (found == 0).any()
+    np.testing.assert_allclose(theta, [*peer.coef_[0], peer.intercept_[0]], atol=1e-6)
+    np.testing.assert_array_equal(theta[:-1] == 0, peer.coef_[0] == 0)
+    assert (theta == 0).any()
 
 
 @pytest.mark.parametrize("alpha", [0.5, 0.1, 0.02, 0.001])
@@ -158,9 +158,9 @@ def test_the_lasso_path_is_scikit_learns(alpha, rng):
     y = 2 * X[:, 0] - X[:, 3] + 0.3 * rng.normal(size=50)
     model = Regressor(Normal(scale=1.0), prior=Laplace(scale=1 / (50 * alpha)), inference=Newton()).fit(X, y)
     peer = Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(X, y)
-    found = coefficients(model)[0]
-    np.testing.assert_allclose(found, [*peer.coef_, peer.intercept_], atol=1e-6)
-    np.testing.assert_array_equal(found[:-1] == 0, np.abs(peer.coef_) < 1e-9)
+    theta = coefficients(model)[0]
+    np.testing.assert_allclose(theta, [*peer.coef_, peer.intercept_], atol=1e-6)
+    np.testing.assert_array_equal(theta[:-1] == 0, np.abs(peer.coef_) < 1e-9)
 
 
 @pytest.mark.parametrize("l1_ratio", [0.2, 0.9])
@@ -168,16 +168,16 @@ def test_elastic_net_is_scikit_learns(l1_ratio, rng):
     X = rng.normal(size=(50, 10))
     y = 2 * X[:, 0] - X[:, 3] + 0.3 * rng.normal(size=50)
     prior = ElasticNetPrior(l1=50 * 0.2 * l1_ratio, l2=50 * 0.2 * (1 - l1_ratio))
-    found = coefficients(Regressor(Normal(scale=1.0), prior=prior, inference=Newton()).fit(X, y))[0]
+    theta = coefficients(Regressor(Normal(scale=1.0), prior=prior, inference=Newton()).fit(X, y))[0]
     peer = ElasticNet(alpha=0.2, l1_ratio=l1_ratio, tol=1e-12, max_iter=100_000).fit(X, y)
-    np.testing.assert_allclose(found, [*peer.coef_, peer.intercept_], atol=1e-6)
+    np.testing.assert_allclose(theta, [*peer.coef_, peer.intercept_], atol=1e-6)
 
 
 def test_a_strong_laplace_prior_leaves_only_the_bias(rng, X):
     y = targets(rng, X, "poisson")
-    found = coefficients(Regressor(Poisson(), prior=Laplace(scale=1e-4), inference=Newton()).fit(X, y))[0]
-    np.testing.assert_array_equal(found[:-1], 0)
-    assert found[-1] == pytest.approx(np.log(y.mean()), abs=1e-9)
+    theta = coefficients(Regressor(Poisson(), prior=Laplace(scale=1e-4), inference=Newton()).fit(X, y))[0]
+    np.testing.assert_array_equal(theta[:-1], 0)
+    assert theta[-1] == pytest.approx(np.log(y.mean()), abs=1e-9)
 
 
 def test_a_prior_can_differ_by_parameter(rng, X):
@@ -300,10 +300,10 @@ def test_a_start_at_logits_of_ten_thousand_finds_the_same_optimum(logit, rng, X,
     model = Classifier(prior=NormalPrior(1.0, biases=NormalPrior(1.0)))
     energy = LinearEnergy(design_of(problem_of(model, X, y)).regression(0))
     far = torch.tensor([logit, logit, -logit, logit], dtype=torch.float64)
-    found = minimise(energy, far, energy.l1(), max_iter=200, tol=1e-14)
+    minimum = minimise(energy, far, energy.l1(), max_iter=200, tol=1e-14)
     fitted = model.set_params(inference=Newton()).fit(X, y)
-    assert found.converged
-    np.testing.assert_allclose(found.point, coefficients(fitted)[0], atol=1e-6)
+    assert minimum.converged
+    np.testing.assert_allclose(minimum.point, coefficients(fitted)[0], atol=1e-6)
 
 
 def test_huge_counts(rng, X):

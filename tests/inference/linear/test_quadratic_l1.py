@@ -35,8 +35,8 @@ def distance_from_rest(matrix, linear, rates, theta):
 @given(seed=st.integers(0, 2**31), size=st.integers(1, 12), strength=st.floats(0.001, 1.5))
 def test_the_quadratic_with_l1_meets_its_optimality_conditions(seed, size, strength):
     matrix, linear, rates = quadratic(seed, size, 2 * size + 1, strength)
-    found = quadratic_l1(matrix, linear, rates, torch.zeros(size, dtype=torch.float64))
-    assert distance_from_rest(matrix, linear, rates, found) <= 1e-10 * (1 + float(linear.abs().max()))
+    solution = quadratic_l1(matrix, linear, rates, torch.zeros(size, dtype=torch.float64))
+    assert distance_from_rest(matrix, linear, rates, solution) <= 1e-10 * (1 + float(linear.abs().max()))
 
 
 @settings(max_examples=25, deadline=None, derandomize=True)
@@ -50,14 +50,14 @@ def test_the_start_does_not_matter(seed, size, strength):
 
 def test_a_singular_quadratic_is_solved_too():
     matrix, linear, rates = quadratic(0, 10, 4, 0.1)
-    found = quadratic_l1(matrix, linear, rates, torch.zeros(10, dtype=torch.float64))
-    assert distance_from_rest(matrix, linear, rates, found) <= 1e-7 * float(linear.abs().max())
+    solution = quadratic_l1(matrix, linear, rates, torch.zeros(10, dtype=torch.float64))
+    assert distance_from_rest(matrix, linear, rates, solution) <= 1e-7 * float(linear.abs().max())
 
 
 def test_soft_thresholding_is_the_diagonal_case():
     linear = torch.tensor([3.0, -2.0, 0.5, -0.1], dtype=torch.float64)
-    found = quadratic_l1(torch.eye(4, dtype=torch.float64) * 2, linear, torch.ones(4, dtype=torch.float64), linear)
-    torch.testing.assert_close(found, torch.tensor([1.0, -0.5, 0.0, 0.0], dtype=torch.float64))
+    solution = quadratic_l1(torch.eye(4, dtype=torch.float64) * 2, linear, torch.ones(4, dtype=torch.float64), linear)
+    torch.testing.assert_close(solution, torch.tensor([1.0, -0.5, 0.0, 0.0], dtype=torch.float64))
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -22,9 +22,9 @@ class Quadratic:
 
 def test_with_the_right_hessian_one_step_is_enough():
     energy = Quadratic()
-    found = refine(energy, torch.zeros(3).double(), MATRIX, tol=1e-20)
-    torch.testing.assert_close(found.point, CENTRE)
-    assert found.converged
+    minimum = refine(energy, torch.zeros(3).double(), MATRIX, tol=1e-20)
+    torch.testing.assert_close(minimum.point, CENTRE)
+    assert minimum.converged
     assert energy.calls == 2
 
 
@@ -32,8 +32,8 @@ def test_with_the_right_hessian_one_step_is_enough():
 def test_with_the_hessian_of_a_sample_it_learns_the_rest(factor):
     """On a quadratic of d numbers, steps with a metric that is only roughly right still end at the optimum."""
     rough = factor * (MATRIX + torch.diag(torch.tensor([0.4, 0.8, 0.2], dtype=torch.float64)))
-    found = refine(Quadratic(), torch.zeros(3).double(), rough, tol=1e-20)
-    torch.testing.assert_close(found.point, CENTRE, rtol=0, atol=1e-9)
+    minimum = refine(Quadratic(), torch.zeros(3).double(), rough, tol=1e-20)
+    torch.testing.assert_close(minimum.point, CENTRE, rtol=0, atol=1e-9)
 
 
 def test_a_hessian_without_an_inverse_is_left_to_newton():

@@ -59,9 +59,9 @@ def labelled(rng):
 
 def flat(model):
     """All draws, (chains, draws, d)."""
-    found = model.posterior_
-    parts = [found.parameters[name].flatten(1) for name in found.drawn]
-    return torch.cat(parts, 1).unflatten(0, tuple(found.log_prob.shape)).numpy()
+    posterior = model.posterior_
+    parts = [posterior.parameters[name].flatten(1) for name in posterior.drawn]
+    return torch.cat(parts, 1).unflatten(0, tuple(posterior.log_prob.shape)).numpy()
 
 
 # --- closed forms ---------------------------------------------------------------------------------------------------
@@ -73,11 +73,11 @@ def test_the_linear_gaussian_posterior_is_met(name, data):
     design = np.column_stack([X, np.ones(len(X))])
     covariance = np.linalg.inv(design.T @ design / 0.25 + np.eye(4))
     mean = covariance @ design.T @ y / 0.25
-    found = flat(model)
-    rhat, ess = diagnose(found)
+    draws = flat(model)
+    rhat, ess = diagnose(draws)
     assert rhat.max() < 1.05
     assert ess.min() > 500
-    rows = found.reshape(-1, 4)
+    rows = draws.reshape(-1, 4)
     error = (rows.mean(0) - mean) / np.sqrt(covariance.diagonal() / ess)
     assert np.abs(error).max() < 5
     root = np.linalg.inv(np.linalg.cholesky(covariance))
@@ -108,13 +108,13 @@ def test_the_logistic_posterior_is_that_of_a_grid(name, labelled):
     log_p = (y * eta - np.logaddexp(0, eta)).sum(-1) - (w**2 + b**2) / 8
     p = np.exp(log_p - log_p.max())
     p /= p.sum()
-    found = flat(model)
-    _, ess = diagnose(found)
+    draws = flat(model)
+    _, ess = diagnose(draws)
     for column, grid in enumerate((w, b)):
         mean = (p * grid).sum()
         std = math.sqrt((p * (grid - mean) ** 2).sum())
-        assert abs(found[..., column].mean() - mean) < 5 * std / math.sqrt(ess[column])
-        assert found[..., column].std() == pytest.approx(std, rel=0.1)
+        assert abs(draws[..., column].mean() - mean) < 5 * std / math.sqrt(ess[column])
+        assert draws[..., column].std() == pytest.approx(std, rel=0.1)
 
 
 def test_two_runs_of_a_network_agree(rng):

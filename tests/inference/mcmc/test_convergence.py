@@ -34,11 +34,11 @@ def test_a_line_is_judged_by_its_parameters_and_log_p(target):
     theta = draws(line.size)
     theta[1, :, 2] += 5.0
     log_prob = draws(1, seed=1)[..., 0]
-    found = agreement(line, theta, log_prob)
+    judged = agreement(line, theta, log_prob)
     rhat, ess = diagnose(torch.cat([log_prob[..., None], theta], -1).numpy())
-    assert found["rhat"] == pytest.approx(rhat.max(), rel=1e-9)
-    assert found["ess"] == pytest.approx(ess.min(), rel=1e-9)
-    assert found["rhat_of"] == line.parameters.labels()[2]
+    assert judged["rhat"] == pytest.approx(rhat.max(), rel=1e-9)
+    assert judged["ess"] == pytest.approx(ess.min(), rel=1e-9)
+    assert judged["rhat_of"] == line.parameters.labels()[2]
 
 
 def test_exchanged_units_of_a_network_are_no_disagreement(target):
@@ -61,10 +61,10 @@ def test_exchanged_units_of_a_network_are_no_disagreement(target):
     mixed = straight.unflatten(0, (3, 40)).clone()
     mixed[1] = other.unflatten(0, (3, 40))[1]
     log_prob = net(mixed.flatten(0, 1)).unflatten(0, (3, 40))
-    found = agreement(net, mixed, log_prob)
+    judged = agreement(net, mixed, log_prob)
     apart, _ = diagnose(mixed.numpy())
     assert apart.max() > 1.5
-    assert found["rhat"] < 1.2
+    assert judged["rhat"] < 1.2
 
 
 def test_draws_that_never_move_have_no_diagnostics(target):

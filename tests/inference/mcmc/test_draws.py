@@ -57,14 +57,14 @@ def test_members_are_chain_after_chain(model, data):
 def test_arviz_has_parameters_and_statistics_by_name(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        found = model.posterior_.to_arviz()
-    assert found.posterior["network.weight"].shape == (4, 30, 1, 2)
-    assert found.posterior["network.bias"].shape == (4, 30, 1)
-    assert {"lp", "diverging", "energy", "acceptance_rate", "step_size", "n_steps"} <= set(found.sample_stats)
-    assert found.sample_stats["diverging"].dtype == bool
-    np.testing.assert_array_equal(found.sample_stats["lp"], model.posterior_.log_prob)
+        data = model.posterior_.to_arviz()
+    assert data.posterior["network.weight"].shape == (4, 30, 1, 2)
+    assert data.posterior["network.bias"].shape == (4, 30, 1)
+    assert {"lp", "diverging", "energy", "acceptance_rate", "step_size", "n_steps"} <= set(data.sample_stats)
+    assert data.sample_stats["diverging"].dtype == bool
+    np.testing.assert_array_equal(data.sample_stats["lp"], model.posterior_.log_prob)
     draws = model.posterior_.parameters["network.weight"].unflatten(0, (4, 30))
-    np.testing.assert_array_equal(found.posterior["network.weight"], draws)
+    np.testing.assert_array_equal(data.posterior["network.weight"], draws)
 
 
 @pytest.mark.parametrize(

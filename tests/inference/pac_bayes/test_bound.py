@@ -23,11 +23,11 @@ def test_binary_kl_is_the_divergence_of_two_coins(a, b):
 @pytest.mark.parametrize("c", [1e-6, 0.01, 0.3, 2.0])
 def test_the_inverse_is_the_root_above_q(q, c):
     """kl(q ‖ p) grows from 0 at p = q to ∞ at 1, so that there is one root."""
-    found = kl_inverse(q, c)
+    root = kl_inverse(q, c)
     expected = brentq(lambda p: binary_kl(q, p) - c, q, 1 - 1e-15, xtol=1e-15) if q else 1 - math.exp(-c)
-    assert found == pytest.approx(expected, rel=1e-7)
-    assert found >= q
-    assert binary_kl(q, found) >= c * (1 - 1e-9)
+    assert root == pytest.approx(expected, rel=1e-7)
+    assert root >= q
+    assert binary_kl(q, root) >= c * (1 - 1e-9)
 
 
 def test_ends_of_the_inverse():

@@ -38,8 +38,8 @@ def test_quantities_are_compared_with_the_density_without_x():
     reference = torch.tensor([1.0], dtype=torch.float64)
     loss, y = BoundedLoss(Normal(0.7), reference), torch.linspace(-2, 3, 30, dtype=torch.float64)
     eta = ETA[..., :1]
-    found = loss.exact(eta, y)
+    values = loss.exact(eta, y)
     without, density = norm.pdf(y, 1.0, 0.7), norm.pdf(y, eta[..., 0], 0.7)
-    torch.testing.assert_close(found, torch.from_numpy(without / (without + density)))
-    assert torch.equal(loss.smooth(eta, y), found)
+    torch.testing.assert_close(values, torch.from_numpy(without / (without + density)))
+    assert torch.equal(loss.smooth(eta, y), values)
     torch.testing.assert_close(loss.exact(reference.expand(1, 30, 1), y), torch.full((1, 30), 0.5, dtype=torch.float64))

@@ -113,7 +113,7 @@ def test_a_narrow_prior_holds_the_weights(rng):
         Classifier(inference=PACBayes(scale, steps=60, checks=20), random_state=0).fit(X, y).posterior_.parameters
         for scale in (1e-3, 1.0)
     )
-    sizes = [float(found["network.weight"].abs().max()) for found in (tight, wide)]
+    sizes = [float(parameters["network.weight"].abs().max()) for parameters in (tight, wide)]
     assert sizes[0] < 0.05 * sizes[1]
 
 

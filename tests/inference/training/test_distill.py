@@ -103,11 +103,11 @@ def test_one_logit_is_taught_as_two_are(T, rng, problem_of):
     teacher = Told(torch.stack([torch.zeros(5), v], -1).softmax(-1))
     X, y = np.zeros((5, 1)), np.array([0, 1, 0, 1, 1])
     eta = {Bernoulli(): z[:, None], Categorical(): torch.stack([torch.zeros(5), z], -1)}
-    found = []
+    log_probs = []
     for likelihood, own in eta.items():
         problem = taught(problem_of, Classifier(likelihood), X, y, teacher=teacher, temperature=T)
-        found.append(problem.objective.target_log_prob(own.double(), problem.data.y))
-    torch.testing.assert_close(*found)
+        log_probs.append(problem.objective.target_log_prob(own.double(), problem.data.y))
+    torch.testing.assert_close(*log_probs)
 
 
 def test_numbers_are_taught_by_the_mean_in_units_of_the_noise(rng, problem_of, X, numbers):
@@ -258,7 +258,7 @@ class AtEachStep(nn.Module):
 
 def sequences(rng):
     X = [rng.normal(size=(length, 2)) for length in (3, 5, 2, 4, 6)]
-    return X, [(each[:, 0] > 0).astype(int) for each in X], lambda shape, out: AtEachStep(shape[-1], out)
+    return X, [(sequence[:, 0] > 0).astype(int) for sequence in X], lambda shape, out: AtEachStep(shape[-1], out)
 
 
 def graphs(rng):

@@ -22,8 +22,8 @@ from likely.priors import Normal as NormalPrior
 
 
 def coefficients(model):
-    found = model.posterior_.parameters
-    return np.column_stack([found["network.weight"][0].numpy(), found["network.bias"][0].numpy()])
+    parameters = model.posterior_.parameters
+    return np.column_stack([parameters["network.weight"][0].numpy(), parameters["network.bias"][0].numpy()])
 
 
 @pytest.fixture
@@ -200,12 +200,12 @@ def half_frozen(in_shape, out_features):
 def test_frozen_parameters_stay(inference, X, y):
     prior = NormalPrior(1.0)
     model = Regressor(network=half_frozen, prior=prior, inference=inference, random_state=0).fit(X, y)
-    found = model.posterior_.parameters
-    assert (found["network.0.weight"] == 0.25).all()
-    assert (found["network.0.bias"] == -0.5).all()
-    assert (found["network.2.bias"] != 0).any()
+    parameters = model.posterior_.parameters
+    assert (parameters["network.0.weight"] == 0.25).all()
+    assert (parameters["network.0.bias"] == -0.5).all()
+    assert (parameters["network.2.bias"] != 0).any()
     untrained = half_frozen((3,), 1)
-    assert found["network.2.weight"].shape == (1, *untrained[2].weight.shape)
+    assert parameters["network.2.weight"].shape == (1, *untrained[2].weight.shape)
 
 
 # --- the spec -------------------------------------------------------------------------------------------------------

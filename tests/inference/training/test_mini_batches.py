@@ -28,7 +28,7 @@ def theta(density, rng):
 def test_the_mean_over_an_epoch_of_equal_batches_is_the_whole(density, theta):
     """Each row comes once, so that nothing is left to chance."""
     gradient = MiniBatches(density, 15, 0)
-    value, slope = (torch.stack(each).mean(0) for each in zip(*(gradient(theta) for _ in range(4)), strict=True))
+    value, slope = (torch.stack(batches).mean(0) for batches in zip(*(gradient(theta) for _ in range(4)), strict=True))
     torch.testing.assert_close(value, density(theta))
     torch.testing.assert_close(slope, density.value_and_grad(theta)[1])
 

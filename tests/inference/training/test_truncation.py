@@ -28,8 +28,8 @@ def made(network, **arguments):
 def slope(net, x, truncation=None):
     """∂ Σ η² / ∂θ as one vector."""
     with truncated(net, truncation):
-        found = torch.autograd.grad(net(x).square().sum(), list(net.parameters()))
-    return torch.cat([part.flatten() for part in found])
+        gradients = torch.autograd.grad(net(x).square().sum(), list(net.parameters()))
+    return torch.cat([part.flatten() for part in gradients])
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -48,9 +48,9 @@ def test_a_cut_stops_the_gradient(network):
     net, x = made(network)
     x.requires_grad_()
     with truncated(net, Truncation(4)):
-        (found,) = torch.autograd.grad(net(x).sum(), x)
-    assert bool((found[:, :8] == 0).all())
-    assert bool((found[:, 8] != 0).all())
+        (gradient,) = torch.autograd.grad(net(x).sum(), x)
+    assert bool((gradient[:, :8] == 0).all())
+    assert bool((gradient[:, 8] != 0).all())
 
 
 @pytest.mark.parametrize("network", NETWORKS)
@@ -111,14 +111,14 @@ def test_training_uses_it_and_then_forgets_it(kind):
         cut: Regressor(network=GRU(3), inference=MAP(SGD(0.1), epochs=3, truncate=cut), random_state=0).fit(X, y)
         for cut in (None, Truncation(3, kind))
     }
-    found, whole = (fits[cut].predict(X) for cut in (Truncation(3, kind), None))
-    assert not np.allclose(found, whole)
+    cut_short, whole = (fits[cut].predict(X) for cut in (Truncation(3, kind), None))
+    assert not np.allclose(cut_short, whole)
     layer = fits[Truncation(3, kind)].posterior_.module.network.layers[0]
     assert layer.truncation is None
     again = Regressor(
         network=GRU(3), inference=MAP(SGD(0.1), epochs=3, truncate=Truncation(3, kind)), random_state=0
     ).fit(X, y)
-    np.testing.assert_array_equal(again.predict(X), found)
+    np.testing.assert_array_equal(again.predict(X), cut_short)
 
 
 def test_it_is_reset_when_training_fails():
