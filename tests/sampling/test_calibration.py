@@ -23,13 +23,13 @@ def ranks(log_prob, initial, method, truth):
     thin = 25 if isinstance(method, MetropolisHastings) else 6
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each chain has its own target
-        found = sample(log_prob, initial, method, draws=DRAWS * thin, warmup=10 * thin, random_state=0)
-    thinned = found.draws[:, ::thin].reshape(POSTERIORS, DRAWS, -1)
+        chains = sample(log_prob, initial, method, draws=DRAWS * thin, warmup=10 * thin, random_state=0)
+    thinned = chains.draws[:, ::thin].reshape(POSTERIORS, DRAWS, -1)
     return (thinned < truth.reshape(POSTERIORS, 1, -1)).sum(1).numpy()
 
 
-def uniform(found):
-    return chisquare(np.bincount(found, minlength=DRAWS + 1)).pvalue
+def uniform(rank):
+    return chisquare(np.bincount(rank, minlength=DRAWS + 1)).pvalue
 
 
 @pytest.fixture(scope="module")
@@ -87,9 +87,9 @@ def test_ranks_are_uniform_with_two_unknowns(generator):
         prior = Normal(0.0, 3.0).log_prob(x[:, 0]) + Normal(0.0, 0.5).log_prob(x[:, 1])
         return prior + Normal(x[:, :1], x[:, 1:].exp()).log_prob(y).sum(-1)
 
-    found = ranks(log_prob, torch.zeros(POSTERIORS, 2), Gibbs(), torch.stack([mu, log_sigma], 1))
-    assert uniform(found[:, 0]) > 1e-4
-    assert uniform(found[:, 1]) > 1e-4
+    rank = ranks(log_prob, torch.zeros(POSTERIORS, 2), Gibbs(), torch.stack([mu, log_sigma], 1))
+    assert uniform(rank[:, 0]) > 1e-4
+    assert uniform(rank[:, 1]) > 1e-4
 
 
 def test_a_wrong_sampler_is_found_out(generator):

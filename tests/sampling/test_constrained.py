@@ -27,10 +27,10 @@ from likely.sampling.gradient import value_and_gradient
 real, positive, simplex = constraints.real, constraints.positive, constraints.simplex
 
 
-def within(found, expected, facts=None):
+def within(chains, expected, facts=None):
     """Averages within 5 standard errors, by their effective sample size."""
-    each = Chains(found.draws if facts is None else facts, found.log_prob, found.acceptance)
-    return bool(((each.mean - expected).abs() < 5 * each.std / each.ess.sqrt()).all())
+    averaged = Chains(chains.draws if facts is None else facts, chains.log_prob, chains.acceptance)
+    return bool(((averaged.mean - expected).abs() < 5 * averaged.std / averaged.ess.sqrt()).all())
 
 
 TARGETS = {
@@ -57,11 +57,11 @@ def test_a_distribution_brings_its_support(method, name, seed):
     """
     distribution, start = TARGETS[name]
     draws = 2000 if isinstance(method, Langevin) else 250
-    found = sample(distribution, start, method, draws=draws, warmup=250, chains=32, random_state=seed)
-    assert bool(distribution.support.check(found.draws).all())
-    assert within(found, distribution.mean)
-    assert within(found, distribution.variance, (found.draws - distribution.mean).square())
-    torch.testing.assert_close(found.log_prob, distribution.log_prob(found.draws).double(), rtol=1e-6, atol=1e-6)
+    chains = sample(distribution, start, method, draws=draws, warmup=250, chains=32, random_state=seed)
+    assert bool(distribution.support.check(chains.draws).all())
+    assert within(chains, distribution.mean)
+    assert within(chains, distribution.variance, (chains.draws - distribution.mean).square())
+    torch.testing.assert_close(chains.log_prob, distribution.log_prob(chains.draws).double(), rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("support", [[real, positive, (simplex, 3)], "by name"])
@@ -76,18 +76,18 @@ def test_blocks_and_names(method, support):
 
     if support == "by name":
         count = 4000 if isinstance(method, MetropolisHastings) else 300
-        found = sample(
+        chains = sample(
             log_prob, [0.0, 1.0], method, count, chains=16, random_state=0, names=["a", "b"], support={"b": positive}
         )
         expected = torch.tensor([2.0, 2.0])
     else:
         start = [0.0, 1.0, 0.2, 0.3, 0.5]
         count = 1500 if isinstance(method, MetropolisHastings) else 150
-        found = sample(log_prob, start, method, count, chains=16, random_state=0, support=support)
+        chains = sample(log_prob, start, method, count, chains=16, random_state=0, support=support)
         expected = torch.tensor([2.0, 2.0, 0.2, 0.3, 0.5])
-        torch.testing.assert_close(found.draws[..., 2:].sum(-1), torch.ones(16, count, dtype=torch.float64))
-    assert bool((found.draws[..., 1] > 0).all())
-    assert within(found, expected)
+        torch.testing.assert_close(chains.draws[..., 2:].sum(-1), torch.ones(16, count, dtype=torch.float64))
+    assert bool((chains.draws[..., 1] > 0).all())
+    assert within(chains, expected)
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_blocks_and_names(method, support):
     ],
 )
 def test_the_change_of_volume_is_the_determinant(support, x):
-    found = bijection(support, (len(x),), "x")
+    space = bijection(support, (len(x),), "x")
     x = torch.tensor([x], dtype=torch.float64)
-    z = found.inverse(x)
-    there, volume = found.forward(z)
+    z = space.inverse(x)
+    there, volume = space.forward(z)
     torch.testing.assert_close(there, x)
-    jacobian = torch.autograd.functional.jacobian(lambda z: found.forward(z[None])[0][0], z[0])
+    jacobian = torch.autograd.functional.jacobian(lambda z: space.forward(z[None])[0][0], z[0])
     expected = 0.5 * torch.linalg.slogdet(jacobian.T @ jacobian).logabsdet
     lengths = [item[1] for item in support if isinstance(item, tuple)] if isinstance(support, list) else []
     expected = expected - sum(0.5 * math.log(length) for length in lengths)  # torch leaves one coordinate of each out
@@ -122,15 +122,15 @@ def test_a_known_gradient_is_carried_over():
 
     space, z = bijection(positive, (3,), "x"), torch.tensor([[-1.0, 0.5, 2.0]], dtype=torch.float64)
     known = value_and_gradient(space.density(as_log_density(Known(), "log_prob")), z)
-    found = value_and_gradient(space.density(as_log_density(lambda x: (x.log() - x).sum(1), "log_prob")), z)
-    torch.testing.assert_close(known, found)
+    derived = value_and_gradient(space.density(as_log_density(lambda x: (x.log() - x).sum(1), "log_prob")), z)
+    torch.testing.assert_close(known, derived)
 
 
 def test_a_mixture_has_the_support_of_its_components():
     mixture = MixtureSameFamily(Categorical(torch.tensor([0.3, 0.7])), Gamma(torch.tensor([2.0, 8.0]), 2.0))
-    found = sample(mixture, 2.0, HMC(), draws=400, chains=32, random_state=0)
-    assert bool((found.draws > 0).all())
-    assert within(found, mixture.mean)
+    chains = sample(mixture, 2.0, HMC(), draws=400, chains=32, random_state=0)
+    assert bool((chains.draws > 0).all())
+    assert within(chains, mixture.mean)
 
 
 def test_everywhere_is_no_constraint():

@@ -15,8 +15,8 @@ ROWS = torch.tensor([-1.0, 0.5, 3.0], dtype=torch.float64)
 
 
 def test_a_distribution_answers_with_no_mass_outside_its_support():
-    found = as_log_density(Exponential(torch.tensor(2.0, dtype=torch.float64)), "target")(ROWS)
-    torch.testing.assert_close(found, torch.tensor([-math.inf, math.log(2) - 1.0, math.log(2) - 6.0]).double())
+    log_prob = as_log_density(Exponential(torch.tensor(2.0, dtype=torch.float64)), "target")(ROWS)
+    torch.testing.assert_close(log_prob, torch.tensor([-math.inf, math.log(2) - 1.0, math.log(2) - 6.0]).double())
 
 
 def test_vectors_have_mass_on_their_simplex_only():
@@ -43,9 +43,9 @@ def test_unchecked_answers_keep_nan_where_distributions_inside_refuse():
     density = as_log_density(inside, "target")
     with pytest.raises(DataError, match="target refused the rows that begin with -1"):
         density(ROWS)
-    found = density.unchecked(ROWS)
-    assert found.isnan().tolist()[0]
-    assert found[1].item() == pytest.approx(math.log(1.5), rel=1e-6)
+    log_prob = density.unchecked(ROWS)
+    assert log_prob.isnan().tolist()[0]
+    assert log_prob[1].item() == pytest.approx(math.log(1.5), rel=1e-6)
 
 
 def test_draws_depend_on_the_generator_alone():

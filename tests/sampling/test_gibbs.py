@@ -47,12 +47,12 @@ def second_given_first(x):
 )
 def test_a_bivariate_normal_is_its_closed_form(method):
     """Moments over the draws, within five standard errors; and the autocorrelation of a sweep, which is ρ²."""
-    found = sample(PAIR, [0.0, 0.0], method, draws=300, warmup=60, chains=80, random_state=0)
-    error = PAIR.stddev / found.ess.sqrt()
-    assert bool(((found.mean - PAIR.mean).abs() < 5 * error).all())
-    torch.testing.assert_close(torch.cov(found.flat.T), PAIR.covariance_matrix, rtol=0.08, atol=0.0)
+    chains = sample(PAIR, [0.0, 0.0], method, draws=300, warmup=60, chains=80, random_state=0)
+    error = PAIR.stddev / chains.ess.sqrt()
+    assert bool(((chains.mean - PAIR.mean).abs() < 5 * error).all())
+    torch.testing.assert_close(torch.cov(chains.flat.T), PAIR.covariance_matrix, rtol=0.08, atol=0.0)
     if method.conditionals is not None and len(method.conditionals) == 2:
-        x = found.draws[..., 0] - 1
+        x = chains.draws[..., 0] - 1
         lag = (x[:, 1:] * x[:, :-1]).mean() / x.square().mean()
         assert float(lag) == pytest.approx(RHO**2, abs=0.04)
 
@@ -65,7 +65,7 @@ def ising(x):
 
 def test_the_ising_model_is_its_enumeration():
     """All 64 states, by the last sweep of independent chains."""
-    found = sample(
+    chains = sample(
         ising,
         torch.ones(6, dtype=torch.long),
         Gibbs(supports=(-1, 1)),
@@ -76,18 +76,18 @@ def test_the_ising_model_is_its_enumeration():
     )
     states = torch.tensor(list(itertools.product((-1, 1), repeat=6)))
     chances = ising(states).softmax(0).numpy()
-    code = ((found.draws[:, -1] + 1) // 2 * 2 ** torch.arange(5, -1, -1)).sum(-1)
+    code = ((chains.draws[:, -1] + 1) // 2 * 2 ** torch.arange(5, -1, -1)).sum(-1)
     seen = np.bincount(code.numpy(), minlength=64)
     assert chisquare(seen, chances * 6000).pvalue > 1e-4
-    assert found.draws.dtype == torch.int64
-    torch.testing.assert_close(found.log_prob, ising(found.flat).reshape(6000, 40))
+    assert chains.draws.dtype == torch.int64
+    torch.testing.assert_close(chains.log_prob, ising(chains.flat).reshape(6000, 40))
 
 
 def test_a_grid_keeps_its_shape():
-    found = sample(
+    chains = sample(
         lambda x: 0.0 * x.double().sum((1, 2)), torch.ones(3, 2, 2, dtype=torch.long), Gibbs(supports=(0, 1)), 50, 0
     )
-    assert found.draws.shape == (3, 50, 2, 2)
+    assert chains.draws.shape == (3, 50, 2, 2)
 
 
 def exact_sweep(log_joint, sizes):
@@ -168,8 +168,8 @@ def curve(target, x):
 
 def test_widths_are_learned_at_any_scale():
     for scale in (1e-5, 1e5):
-        found = sample(Normal(3 * scale, scale), 0.0, Gibbs(), draws=30, warmup=60, chains=400, random_state=0)
-        assert kstest(found.draws[:, -1].numpy() / scale, "norm", (3.0, 1.0)).pvalue > 1e-4
+        chains = sample(Normal(3 * scale, scale), 0.0, Gibbs(), draws=30, warmup=60, chains=400, random_state=0)
+        assert kstest(chains.draws[:, -1].numpy() / scale, "norm", (3.0, 1.0)).pvalue > 1e-4
 
 
 def test_blocks_labels_and_numbers_live_together():
@@ -188,9 +188,9 @@ def test_blocks_labels_and_numbers_live_together():
         return Normal(mean, torch.tensor([math.sqrt(0.5), 1.0], dtype=torch.float64))
 
     method = Gibbs(conditionals={(1, 2): pair_given_rest}, supports={0: (0, 1)})
-    found = sample(joint, [0.0, 0.0, 0.0, 0.0], method, draws=300, warmup=60, chains=100, random_state=0)
+    chains = sample(joint, [0.0, 0.0, 0.0, 0.0], method, draws=300, warmup=60, chains=100, random_state=0)
     expected = torch.tensor([0.3, -0.2, 0.2, -0.2], dtype=torch.float64)
-    assert bool(((found.mean - expected).abs() < 5 * found.std / found.ess.sqrt()).all())
+    assert bool(((chains.mean - expected).abs() < 5 * chains.std / chains.ess.sqrt()).all())
 
 
 def test_a_beta_binomial_pair_is_its_joint():
@@ -202,11 +202,11 @@ def test_a_beta_binomial_pair_is_its_joint():
         return prior.log_prob(inside) + Binomial(5, inside).log_prob(x[:, 1])
 
     method = Gibbs(conditionals=[lambda x: Beta(2 + x[:, 1], 8 - x[:, 1]), lambda x: Binomial(5, x[:, 0])])
-    found = sample(joint, [0.5, 2.0], method, draws=40, warmup=20, chains=5000, random_state=0)
-    seen = np.bincount(found.draws[:, -1, 1].long().numpy(), minlength=6)
+    chains = sample(joint, [0.5, 2.0], method, draws=40, warmup=20, chains=5000, random_state=0)
+    seen = np.bincount(chains.draws[:, -1, 1].long().numpy(), minlength=6)
     chances = [math.comb(5, k) * math.exp(_beta(2 + k, 8 - k) - _beta(2, 3)) for k in range(6)]
     assert chisquare(seen, 5000 * np.array(chances)).pvalue > 1e-4
-    assert kstest(found.draws[:, -1, 0].numpy(), "beta", (2, 3)).pvalue > 1e-4
+    assert kstest(chains.draws[:, -1, 0].numpy(), "beta", (2, 3)).pvalue > 1e-4
 
 
 def _beta(a, b):

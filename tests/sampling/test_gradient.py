@@ -28,8 +28,8 @@ def correlated(size):
 
 def scores(chains, facts, expected):
     """How many standard errors the averages of `facts` (chains, draws, k) are from what they should be."""
-    found = Chains(facts, chains.log_prob, chains.acceptance)
-    return (found.mean - expected).abs() / (found.std / found.ess.sqrt())
+    averaged = Chains(facts, chains.log_prob, chains.acceptance)
+    return (averaged.mean - expected).abs() / (averaged.std / averaged.ess.sqrt())
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -38,13 +38,13 @@ def test_mean_and_covariance_of_a_normal(method, size):
     """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 2e-4 in all."""
     log_prob, mean, covariance = correlated(size)
     count = 1000 if isinstance(method, Langevin) else 150
-    found = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, random_state=3)
-    centred = found.draws - mean
-    assert float(scores(found, found.draws, mean).max()) < 5
-    assert float(scores(found, centred.square(), covariance.diagonal()).max()) < 5
+    chains = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, random_state=3)
+    centred = chains.draws - mean
+    assert float(scores(chains, chains.draws, mean).max()) < 5
+    assert float(scores(chains, centred.square(), covariance.diagonal()).max()) < 5
     if size > 1:
         products = centred[..., 1:] * centred[..., :-1]
-        assert float(scores(found, products, covariance.diagonal(1)).max()) < 5
+        assert float(scores(chains, products, covariance.diagonal(1)).max()) < 5
 
 
 # --- invariance ---------------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ def moved(method, moves):
     start = torch.stack([noise[:, 0], 0.5 * noise[:, 0].square() + 0.5 * noise[:, 1]], 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = sample(bent, start, method, draws=moves, warmup=0, random_state=1)
-    x = found.draws[:, -1]
+        chains = sample(bent, start, method, draws=moves, warmup=0, random_state=1)
+    x = chains.draws[:, -1]
     assert not torch.equal(x, start)
     one, two = x[:, 0].numpy(), ((x[:, 1] - 0.5 * x[:, 0].square()) / 0.5).numpy()
     products = [one * two, (one**2 - 1) * two, one * (two**2 - 1), (one**2 - 1) * (two**2 - 1)]
@@ -142,8 +142,8 @@ def test_ranks_are_uniform(method, model):
     thin = 12 if isinstance(method, Langevin) else 4
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each chain has its own target
-        found = sample(log_prob, start, method, draws=DRAWS * thin, warmup=100, random_state=0, support=support)
-    ranks = (found.draws[:, ::thin] < truth[:, None]).sum(1).numpy()
+        chains = sample(log_prob, start, method, draws=DRAWS * thin, warmup=100, random_state=0, support=support)
+    ranks = (chains.draws[:, ::thin] < truth[:, None]).sum(1).numpy()
     for rank in ranks.T[:3]:  # of the four z, which are alike, one
         assert chisquare(np.bincount(rank, minlength=DRAWS + 1)).pvalue > 1e-4
 
@@ -183,11 +183,11 @@ def test_a_thousand_chains_are_one_program(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_positions_of_any_shape(method):
     """A matrix is as good as a vector, and so is a number."""
-    found = sample(
+    chains = sample(
         lambda x: -0.5 * x.square().sum((1, 2)), torch.zeros(2, 3).expand(16, 2, 3), method, 200, 200, random_state=0
     )
-    assert found.draws.shape == (16, 200, 2, 3)
-    assert float(scores(found, found.draws.square(), torch.ones(2, 3)).max()) < 5
+    assert chains.draws.shape == (16, 200, 2, 3)
+    assert float(scores(chains, chains.draws.square(), torch.ones(2, 3)).max()) < 5
     assert sample(Normal(0.0, 1.0), 0.0, method, 200, 200, chains=8, random_state=0).draws.shape == (8, 200)
 
 
@@ -200,13 +200,13 @@ def test_a_density_that_knows_its_gradient_is_asked_for_it():
             return self(x), -x
 
     known = sample(Known(), [0.0, 1.0], HMC(), 20, 20, chains=1, random_state=0)
-    found = sample(lambda x: -0.5 * x.square().sum(1), [0.0, 1.0], HMC(), 20, 20, chains=1, random_state=0)
-    torch.testing.assert_close(known.draws, found.draws)
+    derived = sample(lambda x: -0.5 * x.square().sum(1), [0.0, 1.0], HMC(), 20, 20, chains=1, random_state=0)
+    torch.testing.assert_close(known.draws, derived.draws)
 
 
 def test_statistics_go_to_arviz_by_its_names():
-    found = sample(Normal(0.0, 1.0), 0.0, NUTS(), 200, 200, chains=8, random_state=0)
-    recorded = found.to_arviz().sample_stats
+    chains = sample(Normal(0.0, 1.0), 0.0, NUTS(), 200, 200, chains=8, random_state=0)
+    recorded = chains.to_arviz().sample_stats
     assert {"lp", "acceptance_rate", "diverging", "energy", "n_steps", "tree_depth", "step_size"} <= set(recorded)
     # the energy at the start of a move is that of a place drawn from p, with a speed: above −log p, by χ²₁/2
     assert float((recorded["energy"].values[:, 1:] + recorded["lp"].values[:, :-1]).min()) >= 0
@@ -260,8 +260,8 @@ def test_whole_numbers_are_refused(method):
 @pytest.mark.parametrize("method", [HMC(), NUTS(max_depth=4), Langevin()])
 def test_an_improper_density_is_said_by_chains_that_disagree(method):
     with pytest.warns(ConvergenceWarning, match="The chains do not agree: R-hat"):
-        found = sample(lambda x: 0.0 * x.sum(1), [0.0, 0.0], method, draws=100, warmup=100, random_state=0)
-    assert bool(found.draws.isfinite().all())
+        chains = sample(lambda x: 0.0 * x.sum(1), [0.0, 0.0], method, draws=100, warmup=100, random_state=0)
+    assert bool(chains.draws.isfinite().all())
 
 
 @pytest.mark.parametrize(
@@ -277,9 +277,9 @@ def test_a_nan_on_the_way_is_a_divergence_and_not_an_error(method):
         ConvergenceWarning, match=r"% of the draws come from trajectories that diverged: .*acceptance=0.95"
     )
     with nullcontext() if isinstance(method, Langevin) else told:  # a single step that is refused is no trajectory
-        found = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, random_state=0)
-    assert float(found.draws.abs().max()) < 1
-    assert float(scores(found, found.draws.square(), torch.tensor([1 / 3])).max()) < 5
+        chains = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, random_state=0)
+    assert float(chains.draws.abs().max()) < 1
+    assert float(scores(chains, chains.draws.square(), torch.tensor([1 / 3])).max()) < 5
 
 
 def test_parameters_that_a_distribution_refuses_are_no_error_on_the_way():
@@ -290,8 +290,8 @@ def test_parameters_that_a_distribution_refuses_are_no_error_on_the_way():
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        found = sample(log_prob, [0.0, 0.0], HMC(step_size=50.0, trajectory=200.0), draws=50, warmup=0, random_state=0)
-    assert bool(found.draws.isfinite().all())
+        chains = sample(log_prob, [0.0, 0.0], HMC(step_size=50.0, trajectory=200.0), draws=50, warmup=0, random_state=0)
+    assert bool(chains.draws.isfinite().all())
     with pytest.raises(DataError, match="log_prob refused the rows that begin with"):
         sample(
             Beta(2.0, 2.0, validate_args=True).log_prob,

@@ -72,8 +72,8 @@ def test_the_error_of_the_energy_is_of_second_order(particles):
 
 def test_the_root_of_the_metric_acts_as_a_matrix():
     v = torch.tensor([[1.0, 2.0], [3.0, -1.0]], dtype=torch.float64)
-    torch.testing.assert_close(along(v, FACTOR), torch.stack([FACTOR @ each for each in v]))
-    torch.testing.assert_close(back(v, FACTOR), torch.stack([FACTOR.T @ each for each in v]))
+    torch.testing.assert_close(along(v, FACTOR), torch.stack([FACTOR @ row for row in v]))
+    torch.testing.assert_close(back(v, FACTOR), torch.stack([FACTOR.T @ row for row in v]))
     scales = torch.tensor([2.0, 3.0], dtype=torch.float64)
     torch.testing.assert_close(along(v, scales), along(v, torch.diag(scales)))
     torch.testing.assert_close(back(v, scales), back(v, torch.diag(scales)))
@@ -135,15 +135,15 @@ def test_trajectories_are_longer_than_a_quarter_of_a_period(size, seed):
 def test_effective_draws_for_each_gradient(size, chains):
     """With few chains the criterion is noisy; the draws must be worth their gradients all the same."""
     log_prob, _ = scaled(size)
-    found = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, random_state=1)
-    gradients = float(found.stats["n_steps"].sum())
-    assert float(found.ess.min()) / gradients > 0.02
-    assert float(found.stats["diverging"].double().mean()) < 0.01
+    run = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, random_state=1)
+    gradients = float(run.stats["n_steps"].sum())
+    assert float(run.ess.min()) / gradients > 0.02
+    assert float(run.stats["diverging"].double().mean()) < 0.01
 
 
 def test_fixed_steps_and_trajectories_stay():
     """`step_size` and `trajectory` are in the units of the positions, whatever warm-up sees."""
-    found = sample(
+    chains = sample(
         lambda x: -0.5 * (x / 10).square().sum(1),
         torch.zeros(2),
         HMC(step_size=2.0, trajectory=30.0),
@@ -152,9 +152,9 @@ def test_fixed_steps_and_trajectories_stay():
         chains=16,
         random_state=0,
     )
-    assert set(found.stats["step_size"].flatten().tolist()) == {2.0}
-    assert float(found.stats["n_steps"].max()) == 15
-    assert float(found.stats["n_steps"].mean()) == pytest.approx(8, abs=0.2)  # spread evenly over 1 … 15
+    assert set(chains.stats["step_size"].flatten().tolist()) == {2.0}
+    assert float(chains.stats["n_steps"].max()) == 15
+    assert float(chains.stats["n_steps"].mean()) == pytest.approx(8, abs=0.2)  # spread evenly over 1 … 15
     short = sample(
         lambda x: -0.5 * x.square().sum(1), torch.zeros(2), HMC(step_size=0.1, trajectory=9.0, max_steps=7), 200, 0,
         chains=16, random_state=0,

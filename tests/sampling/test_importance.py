@@ -27,8 +27,8 @@ def test_means_are_those_of_the_target_within_their_standard_error():
 
 def test_the_standard_error_is_the_spread_of_repeated_estimates():
     drawn = [importance(lambda x: -0.5 * (x - 1) ** 2, StudentT(5.0), 500, random_state=seed) for seed in range(200)]
-    spread = torch.stack([each.mean() for each in drawn]).std()
-    claimed = torch.stack([each.standard_error() for each in drawn]).mean()
+    spread = torch.stack([estimate.mean() for estimate in drawn]).std()
+    claimed = torch.stack([estimate.standard_error() for estimate in drawn]).mean()
     assert float(claimed / spread) == pytest.approx(1.0, abs=5 / math.sqrt(2 * 200))
 
 

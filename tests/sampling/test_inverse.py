@@ -43,14 +43,14 @@ def test_counts_come_out_with_their_probabilities():
 
 def test_a_distribution_function_is_inverted_to_the_last_bit():
     p = torch.linspace(0.001, 0.999, 999, dtype=torch.float64)
-    found = inverse_cdf(torch.special.ndtr, -10.0, 10.0)(p)
-    torch.testing.assert_close(found, torch.special.ndtri(p), rtol=1e-12, atol=1e-14)
+    quantiles = inverse_cdf(torch.special.ndtr, -10.0, 10.0)(p)
+    torch.testing.assert_close(quantiles, torch.special.ndtri(p), rtol=1e-12, atol=1e-14)
 
 
 def test_a_step_is_answered_by_the_smallest_place_that_reaches_it():
     quantile = inverse_cdf(lambda x: (x >= 0.3).double() * 0.5 + (x >= 0.7).double() * 0.5, 0.0, 1.0)
-    found = quantile(torch.tensor([0.1, 0.5, 0.6], dtype=torch.float64))
-    torch.testing.assert_close(found, torch.tensor([0.3, 0.3, 0.7], dtype=torch.float64))
+    places = quantile(torch.tensor([0.1, 0.5, 0.6], dtype=torch.float64))
+    torch.testing.assert_close(places, torch.tensor([0.3, 0.3, 0.7], dtype=torch.float64))
 
 
 def test_a_batch_of_distributions_gives_a_column_each():

@@ -115,8 +115,8 @@ BIMODAL = MixtureSameFamily(Categorical(torch.tensor([0.3, 0.7])), Normal(torch.
 )
 def test_chains_reach_targets_of_any_scale(target, initial, cdf):
     """A thousand chains, of each the last of several draws: independent, so a KS test has its nominal rate."""
-    found = sample(target, initial, draws=100, warmup=600, chains=1000, random_state=0)
-    last = found.draws[:, -1].numpy()
+    chains = sample(target, initial, draws=100, warmup=600, chains=1000, random_state=0)
+    last = chains.draws[:, -1].numpy()
     curve = {
         "norm": lambda x: target.cdf(torch.tensor(x)).numpy(),
         "uniform": lambda x: target.cdf(torch.tensor(x).clamp(2, 5)).numpy(),
@@ -124,25 +124,25 @@ def test_chains_reach_targets_of_any_scale(target, initial, cdf):
     }
     result = kstest(last, "gamma", (3.0, 0, 0.5)) if cdf == "gamma" else kstest(last, curve[cdf])
     assert result.pvalue > 1e-4
-    assert 0.3 < float(found.acceptance.mean()) < 0.6  # tuned to 0.44
+    assert 0.3 < float(chains.acceptance.mean()) < 0.6  # tuned to 0.44
 
 
 def test_warm_up_finds_the_shape_of_a_narrow_valley():
     """Correlation 0.99 and scales a thousand apart: the draws are worth what they would be for a round target."""
     covariance = torch.tensor([[1.0, 990.0], [990.0, 1e6]], dtype=torch.float64)
     target = MultivariateNormal(torch.tensor([1.0, -500.0], dtype=torch.float64), covariance)
-    found = sample(target, [0.0, 0.0], draws=3000, warmup=1500, random_state=0)
-    assert bool((found.rhat < 1.02).all())
-    assert bool((found.ess > 800).all())
-    error = target.stddev / found.ess.sqrt()
-    assert bool(((found.mean - target.mean).abs() < 5 * error).all())
-    torch.testing.assert_close(torch.cov(found.flat.T), covariance, rtol=0.15, atol=0.0)
+    chains = sample(target, [0.0, 0.0], draws=3000, warmup=1500, random_state=0)
+    assert bool((chains.rhat < 1.02).all())
+    assert bool((chains.ess > 800).all())
+    error = target.stddev / chains.ess.sqrt()
+    assert bool(((chains.mean - target.mean).abs() < 5 * error).all())
+    torch.testing.assert_close(torch.cov(chains.flat.T), covariance, rtol=0.15, atol=0.0)
 
 
 def test_many_coordinates_are_scaled_one_by_one():
     scale = torch.logspace(-1, 1, 120, dtype=torch.float64)
     with pytest.warns(ConvergenceWarning, match="R-hat"):  # 200 steps are few for a walk in 120 dimensions
-        found = sample(
+        chains = sample(
             lambda x: -0.5 * (x / scale).square().sum(-1),
             torch.zeros(120),
             draws=200,
@@ -150,19 +150,19 @@ def test_many_coordinates_are_scaled_one_by_one():
             chains=30,
             random_state=0,
         )
-    assert found.draws.shape == (30, 200, 120)
-    spread = found.std / scale
+    assert chains.draws.shape == (30, 200, 120)
+    spread = chains.std / scale
     assert 0.6 < float(spread.min()) < float(spread.max()) < 1.5
 
 
 def test_a_fixed_step_is_not_tuned():
     method = MetropolisHastings(step_size=0.01)
     with pytest.warns(ConvergenceWarning, match="The chains do not agree: R-hat of theta is"):
-        found = sample(
+        chains = sample(
             Normal(0.0, 1.0), Normal(0.0, 1.0), method, draws=50, warmup=50, chains=20, random_state=0, names="theta"
         )
-    assert float(found.draws.diff(dim=1).abs().max()) < 0.06
-    assert float(found.acceptance.mean()) > 0.99
+    assert float(chains.draws.diff(dim=1).abs().max()) < 0.06
+    assert float(chains.acceptance.mean()) > 0.99
 
 
 def test_whole_numbers_walk_by_their_own_proposal():
@@ -174,9 +174,9 @@ def test_whole_numbers_walk_by_their_own_proposal():
         return Categorical(chances.double())
 
     method = MetropolisHastings(proposal=neighbour)
-    found = sample(lambda x: log_pi[x], 0, method, draws=200, warmup=60, chains=5000, random_state=0)
-    assert found.draws.dtype == torch.int64
-    share = torch.bincount(found.draws[:, -1], minlength=5) / 5000
+    chains = sample(lambda x: log_pi[x], 0, method, draws=200, warmup=60, chains=5000, random_state=0)
+    assert chains.draws.dtype == torch.int64
+    share = torch.bincount(chains.draws[:, -1], minlength=5) / 5000
     chances = log_pi.softmax(0)
     assert bool(((share - chances).abs() < 5 * (chances * (1 - chances) / 5000).sqrt()).all())
 

@@ -16,18 +16,18 @@ def normal(x):
 def test_trees_double():
     """With tiny steps nothing turns, and a tree of depth j has 2ʲ − 1 leapfrog steps."""
     with pytest.warns(match="R-hat"):
-        found = sample(
+        chains = sample(
             normal, torch.randn(8, 2, generator=torch.Generator().manual_seed(0)), NUTS(step_size=1e-3, max_depth=4),
             draws=20, warmup=0, random_state=0,
         )  # fmt: skip
-    assert set(found.stats["n_steps"].flatten().tolist()) == {15.0}
-    assert set(found.stats["tree_depth"].flatten().tolist()) == {4.0}
+    assert set(chains.stats["n_steps"].flatten().tolist()) == {15.0}
+    assert set(chains.stats["tree_depth"].flatten().tolist()) == {4.0}
 
 
 def test_trajectories_stop_when_they_turn():
     """Of a unit normal half a period is π; the last doubling may overshoot."""
-    found = sample(normal, torch.zeros(3), NUTS(step_size=0.1), draws=60, warmup=10, chains=32, random_state=0)
-    steps, depth = found.stats["n_steps"], found.stats["tree_depth"]
+    chains = sample(normal, torch.zeros(3), NUTS(step_size=0.1), draws=60, warmup=10, chains=32, random_state=0)
+    steps, depth = chains.stats["n_steps"], chains.stats["tree_depth"]
     assert bool((steps <= 2**depth - 1).all())
     assert bool((steps >= 2 ** (depth - 1)).all())
     assert float(depth.max()) < 7
@@ -64,10 +64,10 @@ def test_the_answer_does_not_depend_on_the_other_chains():
     scale = torch.tensor([0.1, 1.0, 10.0], dtype=torch.float64).repeat(64)
     start = scale[:, None] * torch.randn(192, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     with pytest.warns(match="R-hat"):  # they disagree by design
-        found = sample(
+        chains = sample(
             lambda x: -0.5 * (x[:, 0] / scale).square(), start, NUTS(step_size=0.12, max_depth=8), 20, 0, random_state=0
         )
-    ratio = (found.draws[..., 0] / scale[:, None]).square().reshape(64, 3, 20).mean((0, 2))
+    ratio = (chains.draws[..., 0] / scale[:, None]).square().reshape(64, 3, 20).mean((0, 2))
     assert float((ratio - 1).abs().max()) < 0.15
 
 

@@ -55,10 +55,10 @@ def test_each_chain_may_have_its_own_density(method):
     """Row c is chain c, always: so a thousand posteriors are one run."""
     centre = torch.linspace(-5, 5, 1000, dtype=torch.float64)
     with pytest.warns(ConvergenceWarning, match="R-hat"):  # they disagree by design
-        found = sample(
+        chains = sample(
             lambda x: -0.5 * (x[:, 0] - centre).square(), centre[:, None], method, draws=100, warmup=100, random_state=0
         )
-    gap = found.draws[:, :, 0].mean(1) - centre
+    gap = chains.draws[:, :, 0].mean(1) - centre
     assert float(gap.mean().abs()) < 0.05
     assert float(gap.abs().max()) < 2.5
 
@@ -73,32 +73,32 @@ def test_starts_are_a_point_rows_or_a_distribution():
 
 
 def test_no_warm_up_is_fine():
-    found = sample(Normal(0.0, 1.0), 0.0, MetropolisHastings(step_size=2.4), draws=500, warmup=0, random_state=0)
-    assert found.draws.shape == (4, 500)
+    chains = sample(Normal(0.0, 1.0), 0.0, MetropolisHastings(step_size=2.4), draws=500, warmup=0, random_state=0)
+    assert chains.draws.shape == (4, 500)
 
 
 def test_diagnostics_are_arviz_and_its_data_hold_everything():
-    found = sample(PLANE, PLANE, draws=500, chains=3, random_state=0, names=["a", "b"])
-    data = found.to_arviz()
-    np.testing.assert_array_equal(data.posterior["b"].values, found.draws[..., 1].numpy())
-    np.testing.assert_array_equal(data.sample_stats["lp"].values, found.log_prob.numpy())
+    chains = sample(PLANE, PLANE, draws=500, chains=3, random_state=0, names=["a", "b"])
+    data = chains.to_arviz()
+    np.testing.assert_array_equal(data.posterior["b"].values, chains.draws[..., 1].numpy())
+    np.testing.assert_array_equal(data.sample_stats["lp"].values, chains.log_prob.numpy())
     assert data.sample_stats["acceptance_rate"].shape == (3, 500)
-    table = found.summary(round_to="none")
+    table = chains.summary(round_to="none")
     assert list(table.index) == ["a", "b"]
-    np.testing.assert_allclose(table["mean"], found.mean.numpy(), rtol=1e-9)
-    np.testing.assert_allclose(table["r_hat"], found.rhat.numpy(), rtol=1e-9)
-    np.testing.assert_allclose(table["ess_bulk"], found.ess.numpy(), rtol=1e-9)
-    rhat = arviz().rhat(found.draws[..., 0].numpy())
-    assert float(found.rhat[0]) == pytest.approx(float(rhat), rel=1e-9)
-    torch.testing.assert_close(found.log_prob, PLANE.log_prob(found.draws))
-    assert repr(found).startswith("Chains(3 chains × 500 draws of (2,), acceptance 0.")
+    np.testing.assert_allclose(table["mean"], chains.mean.numpy(), rtol=1e-9)
+    np.testing.assert_allclose(table["r_hat"], chains.rhat.numpy(), rtol=1e-9)
+    np.testing.assert_allclose(table["ess_bulk"], chains.ess.numpy(), rtol=1e-9)
+    rhat = arviz().rhat(chains.draws[..., 0].numpy())
+    assert float(chains.rhat[0]) == pytest.approx(float(rhat), rel=1e-9)
+    torch.testing.assert_close(chains.log_prob, PLANE.log_prob(chains.draws))
+    assert repr(chains).startswith("Chains(3 chains × 500 draws of (2,), acceptance 0.")
 
 
 def test_one_chain_has_no_r_hat():
-    found = sample(Normal(0.0, 1.0), 0.0, draws=200, chains=1, random_state=0)
-    assert math.isnan(float(found.rhat))
-    assert float(found.ess) > 10
-    short = Chains(found.draws[:, :3], found.log_prob[:, :3], found.acceptance)
+    chain = sample(Normal(0.0, 1.0), 0.0, draws=200, chains=1, random_state=0)
+    assert math.isnan(float(chain.rhat))
+    assert float(chain.ess) > 10
+    short = Chains(chain.draws[:, :3], chain.log_prob[:, :3], chain.acceptance)
     assert math.isnan(float(short.ess))
 
 
@@ -128,9 +128,9 @@ def test_methods_are_read_from_text_and_by_any_file_that_defines_one():
             return State(position, log_prob(position)), info
 
     assert "Jump" in registered("sampler")
-    found = sample(Normal(0.0, 1.0), 0.0, "jump()", draws=100, random_state=0)
-    torch.testing.assert_close(found.stats["size"], found.draws.abs())
-    assert found.to_arviz().sample_stats["size"].shape == (4, 100)
+    chains = sample(Normal(0.0, 1.0), 0.0, "jump()", draws=100, random_state=0)
+    torch.testing.assert_close(chains.stats["size"], chains.draws.abs())
+    assert chains.to_arviz().sample_stats["size"].shape == (4, 100)
     assert sample(Normal(0.0, 1.0), 0.0, "metropolis_hastings(step_size=2.0)", random_state=0).draws.shape == (4, 1000)
     with pytest.raises(NotImplementedError):
         Sampler().step(State(torch.zeros(1), torch.zeros(1)), lambda x: x, torch.Generator())
@@ -196,5 +196,5 @@ def test_arguments_that_will_not_do_are_refused(arguments, error, message):
 
 
 def test_outside_its_support_a_distribution_answers_minus_infinity():
-    found = sample(Uniform(0.0, 1.0), 0.5, draws=500, random_state=0)
-    assert bool(((found.draws >= 0) & (found.draws <= 1)).all())
+    chains = sample(Uniform(0.0, 1.0), 0.5, draws=500, random_state=0)
+    assert bool(((chains.draws >= 0) & (chains.draws <= 1)).all())

@@ -30,8 +30,8 @@ def test_the_count_is_that_of_linear_programs_for_every_labelling(n, dimension):
 def test_a_bias_is_one_dimension_more():
     """Of four points in general position in the plane, all labellings but the two XORs are separable by a line."""
     X = np.column_stack([[[0.0, 0.1], [1.0, 0.0], [0.0, 1.0], [1.1, 1.0]], np.ones(4)])
-    found = [signs for signs in itertools.product([-1.0, 1.0], repeat=4) if not separable(X, np.array(signs))]
-    assert found == [(-1.0, 1.0, 1.0, -1.0), (1.0, -1.0, -1.0, 1.0)]
+    inseparable = [signs for signs in itertools.product([-1.0, 1.0], repeat=4) if not separable(X, np.array(signs))]
+    assert inseparable == [(-1.0, 1.0, 1.0, -1.0), (1.0, -1.0, -1.0, 1.0)]
     assert cover_count(4, 3) == 14
 
 

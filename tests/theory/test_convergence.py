@@ -191,9 +191,9 @@ def test_the_variance_of_gradients():
     """Σ‖∇hᵢ − ∇h‖²/s of least squares, written out."""
     rng = np.random.default_rng(0)
     X, y, theta = rng.normal(size=(7, 3)), rng.normal(size=7), rng.normal(size=3)
-    found = gradient_variance(lambda t: 0.5 * (torch.tensor(X) @ t - torch.tensor(y)) ** 2, torch.tensor(theta))
+    variance = gradient_variance(lambda t: 0.5 * (torch.tensor(X) @ t - torch.tensor(y)) ** 2, torch.tensor(theta))
     slopes = (X @ theta - y)[:, None] * X
-    assert float(found) == pytest.approx(((slopes - slopes.mean(0)) ** 2).sum() / 7, rel=1e-12)
+    assert float(variance) == pytest.approx(((slopes - slopes.mean(0)) ** 2).sum() / 7, rel=1e-12)
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------

@@ -37,8 +37,8 @@ def test_the_matrix_gives_what_the_layer_gives(dims, kernel, stride, dilation, p
 def test_it_agrees_with_scipy(ours, theirs):
     x, w = noise(6, 7), noise(3, 2)
     for kind, peer in (("convolution", signal.convolve2d), ("correlation", signal.correlate2d)):
-        found = toeplitz(w, (6, 7), kind=kind, padding=ours) @ x.ravel()
-        np.testing.assert_allclose(found, peer(x, w, theirs).ravel(), atol=1e-10)
+        filtered = toeplitz(w, (6, 7), kind=kind, padding=ours) @ x.ravel()
+        np.testing.assert_allclose(filtered, peer(x, w, theirs).ravel(), atol=1e-10)
     series = toeplitz(w[:, 0], 6, padding=ours) @ x[:, 0]
     np.testing.assert_allclose(series, np.convolve(x[:, 0], w[:, 0], theirs), atol=1e-10)
 
@@ -62,8 +62,8 @@ def test_images_have_toeplitz_blocks():
 def test_fourier_is_the_circular_matrix(size, kernel, dilation, kind):
     x, w = noise(*size), noise(*kernel)
     matrix = toeplitz(w, size, kind=kind, padding="circular", dilation=dilation)
-    found = fourier(x, w, kind=kind, dilation=dilation)
-    torch.testing.assert_close(found.ravel(), matrix @ x.ravel(), atol=1e-10, rtol=0)
+    filtered = fourier(x, w, kind=kind, dilation=dilation)
+    torch.testing.assert_close(filtered.ravel(), matrix @ x.ravel(), atol=1e-10, rtol=0)
 
 
 def test_the_convolution_theorem():
@@ -94,8 +94,8 @@ def test_the_textbook_numbers():
 
 def test_the_example_of_the_lecture():
     """[[0, 1], [2, 3]] over the numbers 0 … 8."""
-    found = toeplitz([[0, 1], [2, 3]], (3, 3), kind="correlation") @ torch.arange(9.0, dtype=torch.float64)
-    assert found.tolist() == [19, 25, 37, 43]
+    filtered = toeplitz([[0, 1], [2, 3]], (3, 3), kind="correlation") @ torch.arange(9.0, dtype=torch.float64)
+    assert filtered.tolist() == [19, 25, 37, 43]
 
 
 @pytest.mark.parametrize(

@@ -57,8 +57,8 @@ def passes(inputs, outputs, mode):
     _Counted.forward_passes = _Counted.reverse_passes = 0
     weight = torch.randn(outputs, inputs, dtype=torch.float64)
     x = torch.randn(inputs, dtype=torch.float64)
-    found = jacobian(lambda x: _Counted.apply(weight @ x), x, mode)
-    close(found, (weight @ x).cos().unsqueeze(1) * weight)
+    derivative = jacobian(lambda x: _Counted.apply(weight @ x), x, mode)
+    close(derivative, (weight @ x).cos().unsqueeze(1) * weight)
     return _Counted.forward_passes, _Counted.reverse_passes
 
 
@@ -74,9 +74,9 @@ def test_the_hessian_is_that_of_calculus(mode):
     """f(x) = exp(a·x) + xᵀBx: H = aaᵀ exp(a·x) + B + Bᵀ, which is symmetric."""
     a, B = torch.randn(4, dtype=torch.float64), torch.randn(4, 4, dtype=torch.float64)
     x = torch.randn(4, dtype=torch.float64)
-    found = hessian(lambda x: torch.exp(a @ x) + x @ B @ x, x, mode)
-    close(found, torch.outer(a, a) * torch.exp(a @ x) + B + B.T)
-    close(found, found.T)
+    curvature = hessian(lambda x: torch.exp(a @ x) + x @ B @ x, x, mode)
+    close(curvature, torch.outer(a, a) * torch.exp(a @ x) + B + B.T)
+    close(curvature, curvature.T)
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(1, 6), (6, 1), (3, 4)])
@@ -86,10 +86,10 @@ def test_both_modes_agree_on_networks(inputs, outputs):
     second = [hessian(f, x, mode) for mode in MODES]
     assert first[0].shape == (outputs, inputs)
     assert second[0].shape == (outputs, inputs, inputs)
-    for found in first[1:]:
-        close(found, first[0])
-    for found in second[1:]:
-        close(found, second[0])
+    for by_mode in first[1:]:
+        close(by_mode, first[0])
+    for by_mode in second[1:]:
+        close(by_mode, second[0])
 
 
 def test_products_are_those_with_the_jacobian():
@@ -123,10 +123,10 @@ def test_rows_of_a_batch_are_differentiated_one_by_one(mode):
 @pytest.mark.parametrize("mode", MODES)
 def test_axes_of_outputs_come_before_those_of_inputs(mode):
     x = torch.randn(2, 3, dtype=torch.float64)
-    found = jacobian(lambda x: x.T @ x, x, mode)  # (3, 3, 2, 3)
+    derivative = jacobian(lambda x: x.T @ x, x, mode)  # (3, 3, 2, 3)
     eye = torch.eye(3, dtype=torch.float64)
     # f_ab = Σ_d x_da x_db
-    close(found, torch.einsum("ac,db->abdc", eye, x) + torch.einsum("bc,da->abdc", eye, x))
+    close(derivative, torch.einsum("ac,db->abdc", eye, x) + torch.einsum("bc,da->abdc", eye, x))
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(1, 9), (9, 1), (4, 6), (12, 3)])
@@ -175,8 +175,8 @@ def test_fitted_models_are_functions_of_their_rows():
     X = torch.randn(20, 3)
     y = (X[:, 0] > 0).long().numpy()
     model = Classifier(network=MLP((4,), activation="tanh"), inference=MAP(epochs=3), random_state=0).fit(X, y)
-    found = jacobian(model, X[:5].numpy(), rows=True)
-    close(found, jacobian(model.posterior_.module, X[:5], "forward", rows=True), 1e-5)
+    derivative = jacobian(model, X[:5].numpy(), rows=True)
+    close(derivative, jacobian(model.posterior_.module, X[:5], "forward", rows=True), 1e-5)
     line = Regressor().fit(X.double(), X.sum(1).double())
     close(jacobian(line, X[0])[0], torch.as_tensor(line.coef_), 1e-8)
 

@@ -116,8 +116,10 @@ def test_autocorrelation_of_wide_networks_is_that_of_arc_cosine_kernels(depth):
     generator = np.random.default_rng(0)
     start, stop = generator.normal(size=(2, 256))
     spec = MLP((512,) * depth, bias=False)
-    found = [gradient_autocorrelation(spec, start, stop, points=33, random_state=seed).values for seed in range(6)]
-    np.testing.assert_allclose(np.mean(found, 0), arccos_autocorrelation(start, stop, depth), atol=0.05)
+    correlations = [
+        gradient_autocorrelation(spec, start, stop, points=33, random_state=seed).values for seed in range(6)
+    ]
+    np.testing.assert_allclose(np.mean(correlations, 0), arccos_autocorrelation(start, stop, depth), atol=0.05)
 
 
 def test_gradients_shatter_with_depth_and_skips_hold_them():
@@ -127,8 +129,8 @@ def test_gradients_shatter_with_depth_and_skips_hold_them():
 
     def likeness(depth, residual=None):
         spec = MLP((48,) * depth, residual=residual, bias=False)
-        each = [gradient_autocorrelation(spec, start, stop, points=65, random_state=seed) for seed in range(6)]
-        return np.mean([one.values[4] for one in each])
+        correlations = [gradient_autocorrelation(spec, start, stop, points=65, random_state=seed) for seed in range(6)]
+        return np.mean([one.values[4] for one in correlations])
 
     plain = [likeness(depth) for depth in (1, 4, 16, 48)]
     assert plain[0] > plain[1] > plain[2] > plain[3]
@@ -147,14 +149,14 @@ def test_the_line_is_that_of_most_variance():
         net[2].weight.fill_(1.0)
         net[2].bias.zero_()
     X = np.array([[-3.0, 0.1], [3.0, 0.1], [-3.0, -0.1], [3.0, -0.1]])
-    found = gradient_health(net, X).shattered
+    shattered = gradient_health(net, X).shattered
     lag = np.arange(1, 129)
     # in the middle point both units are on, and the gradient is 0
     expected = (257 - lag - 2 * (lag - 1) - 2) / (257 - lag) / (256 / 257)
-    np.testing.assert_allclose(found.values[1:], expected, atol=1e-9)
-    np.testing.assert_allclose(found.lags[1:], lag / 256)
-    assert found.values[0] == pytest.approx(1.0)
-    assert found.length == found.lags[np.flatnonzero(found.values < 0.5)[0]]
+    np.testing.assert_allclose(shattered.values[1:], expected, atol=1e-9)
+    np.testing.assert_allclose(shattered.lags[1:], lag / 256)
+    assert shattered.values[0] == pytest.approx(1.0)
+    assert shattered.length == shattered.lags[np.flatnonzero(shattered.values < 0.5)[0]]
 
 
 def test_fitted_models_are_judged_by_their_likelihood():

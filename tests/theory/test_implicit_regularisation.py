@@ -36,11 +36,11 @@ def order(gaps):
 
 
 def test_the_path_is_one_order_closer_to_the_modified_flow():
-    found = [implicit_regularisation(curved, START, 0.04 / 2**k, 6 * 2**k) for k in range(3)]
-    np.testing.assert_allclose(order([each.plain_gap for each in found])[-1], 1, atol=0.1)
-    np.testing.assert_allclose(order([each.modified_gap for each in found])[-1], 2, atol=0.1)
-    assert all(each.modified_gap < 0.3 * each.plain_gap for each in found)
-    assert found[0].path.shape == found[0].plain.shape == (7, 2)
+    runs = [implicit_regularisation(curved, START, 0.04 / 2**k, 6 * 2**k) for k in range(3)]
+    np.testing.assert_allclose(order([run.plain_gap for run in runs])[-1], 1, atol=0.1)
+    np.testing.assert_allclose(order([run.modified_gap for run in runs])[-1], 2, atol=0.1)
+    assert all(run.modified_gap < 0.3 * run.plain_gap for run in runs)
+    assert runs[0].path.shape == runs[0].plain.shape == (7, 2)
 
 
 def test_the_modified_loss_is_its_formula():
@@ -53,19 +53,19 @@ def test_the_modified_loss_is_its_formula():
 def test_on_a_quadratic_the_modified_rates_are_those_of_a_series():
     """(1 − αλ)ᵗ = e^{t log(1 − αλ)} and log(1 − αλ) = −αλ − α²λ²/2 − …: the flow of λ + αλ²/2."""
     rate, value = 0.1, 2.0
-    found = implicit_regularisation(lambda t: value / 2 * t.square().sum(), torch.ones(1).double(), rate, 5)
-    np.testing.assert_allclose(found.path[:, 0], (1 - rate * value) ** np.arange(6), rtol=1e-12)
+    run = implicit_regularisation(lambda t: value / 2 * t.square().sum(), torch.ones(1).double(), rate, 5)
+    np.testing.assert_allclose(run.path[:, 0], (1 - rate * value) ** np.arange(6), rtol=1e-12)
     time = rate * np.arange(6)
-    np.testing.assert_allclose(found.modified[:, 0], np.exp(-(value + rate * value**2 / 2) * time), rtol=1e-6)
+    np.testing.assert_allclose(run.modified[:, 0], np.exp(-(value + rate * value**2 / 2) * time), rtol=1e-6)
 
 
 def test_the_flow_is_the_matrix_exponential():
     rng = np.random.default_rng(0)
     A = rng.normal(size=(3, 3))
     H, start = A @ A.T, rng.normal(size=3)
-    found = flow(lambda t: 0.5 * t @ torch.tensor(H) @ t, torch.tensor(start), time=0.7, points=2, substeps=50)
-    np.testing.assert_allclose(found[-1], expm(-0.7 * H) @ start, atol=1e-7)
-    np.testing.assert_allclose(found[1], expm(-0.35 * H) @ start, atol=1e-7)
+    path = flow(lambda t: 0.5 * t @ torch.tensor(H) @ t, torch.tensor(start), time=0.7, points=2, substeps=50)
+    np.testing.assert_allclose(path[-1], expm(-0.7 * H) @ start, atol=1e-7)
+    np.testing.assert_allclose(path[1], expm(-0.35 * H) @ start, atol=1e-7)
 
 
 def batches(theta):
@@ -121,8 +121,8 @@ def descended(X, y, rate, steps):
 
 def test_gradient_descent_from_zero_ends_at_the_smallest_solution(wide):
     X, y = wide
-    found, smallest = descended(X, y, 0.02, 20_000), minimum_norm(X, y)
-    np.testing.assert_allclose(found, smallest, atol=1e-8)
+    descent, smallest = descended(X, y, 0.02, 20_000), minimum_norm(X, y)
+    np.testing.assert_allclose(descent, smallest, atol=1e-8)
     np.testing.assert_allclose(smallest, X.T @ np.linalg.solve(X @ X.T, y), atol=1e-10)
     null = np.eye(12) - np.linalg.pinv(X) @ X
     other = smallest + null @ np.ones(12)

@@ -61,25 +61,25 @@ def inside(polygon, generator, count=4):
 def test_the_function_is_linear_inside_every_region_of_a_line(choice):
     net = network((9, 7, 9), inputs=3, outputs=2, **choice)
     start, stop = np.array([-3.0, 1.0, 2.0]), np.array([2.0, 2.0, -3.0])
-    found = regions_on_line(net, start, stop)
-    assert len(found) > 3
-    t = np.sort(np.concatenate([np.linspace(0, 1, 501), found.breakpoints]))
-    np.testing.assert_allclose(found(t), answers(net, start + t[:, None] * (stop - start)), atol=1e-8)
+    regions = regions_on_line(net, start, stop)
+    assert len(regions) > 3
+    t = np.sort(np.concatenate([np.linspace(0, 1, 501), regions.breakpoints]))
+    np.testing.assert_allclose(regions(t), answers(net, start + t[:, None] * (stop - start)), atol=1e-8)
     # the slope does change at each breakpoint
-    assert (np.abs(np.diff(found.slopes, axis=0)).max(1) > 1e-9).all()
-    np.testing.assert_allclose(found.points, start + found.breakpoints[:, None] * (stop - start))
+    assert (np.abs(np.diff(regions.slopes, axis=0)).max(1) > 1e-9).all()
+    np.testing.assert_allclose(regions.points, start + regions.breakpoints[:, None] * (stop - start))
 
 
 @pytest.mark.parametrize("choice", VARIANTS)
 def test_the_function_is_linear_inside_polygons_that_tile_the_window(choice):
     net = network((7, 6), outputs=2, **choice)
-    found = regions_in_plane(net, ((-2.0, 3.0), (-1.0, 2.0)))
+    regions = regions_in_plane(net, ((-2.0, 3.0), (-1.0, 2.0)))
     generator = np.random.default_rng(0)
-    assert len(found) > 5
-    for polygon, slope, offset in zip(found.polygons, found.slopes, found.offsets, strict=True):
+    assert len(regions) > 5
+    for polygon, slope, offset in zip(regions.polygons, regions.slopes, regions.offsets, strict=True):
         points = inside(polygon, generator)
-        np.testing.assert_allclose(points @ slope.T + offset, answers(net, found.points(points)), atol=1e-8)
-    areas = np.array([area(polygon) for polygon in found.polygons])
+        np.testing.assert_allclose(points @ slope.T + offset, answers(net, regions.points(points)), atol=1e-8)
+    areas = np.array([area(polygon) for polygon in regions.polygons])
     assert (areas > 0).all()
     assert areas.sum() == pytest.approx(15.0, rel=1e-9)
 
@@ -88,17 +88,17 @@ def test_the_kinks_of_a_shallow_network_are_where_its_units_are_zero():
     """w t + b = 0 at t = −b/w."""
     net = network((12,), inputs=1)
     zeros = np.sort((-net[0].bias / net[0].weight[:, 0]).detach().numpy())
-    found = regions_on_line(net, -100.0, 100.0)
-    np.testing.assert_allclose(found.points[:, 0], zeros, atol=1e-11)
-    assert len(found) == 13
+    regions = regions_on_line(net, -100.0, 100.0)
+    np.testing.assert_allclose(regions.points[:, 0], zeros, atol=1e-11)
+    assert len(regions) == 13
 
 
 @given(st.integers(1, 12), st.integers(1, 3), st.integers(0, 10**6))
 def test_a_shallow_network_of_d_units_has_at_most_d_plus_1_regions(units, inputs, seed):
     net = network((units,), inputs, seed=seed)
     generator = np.random.default_rng(seed)
-    found = regions_on_line(net, 10 * generator.normal(size=inputs), 10 * generator.normal(size=inputs))
-    assert len(found) <= units + 1
+    regions = regions_on_line(net, 10 * generator.normal(size=inputs), 10 * generator.normal(size=inputs))
+    assert len(regions) <= units + 1
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(0, 10**6))
@@ -113,8 +113,8 @@ def test_one_layer_in_general_position_reaches_zaslavskys_number(units):
     for seed in range(3):
         net = network((units,), seed=seed)
         nn.init.normal_(net[2].weight)
-        found = regions_in_plane(net, ((-1e4, 1e4), (-1e4, 1e4)))
-        assert len(found) == len(found.polygons) == zaslavsky(units, 2) == 1 + units + units * (units - 1) // 2
+        regions = regions_in_plane(net, ((-1e4, 1e4), (-1e4, 1e4)))
+        assert len(regions) == len(regions.polygons) == zaslavsky(units, 2) == 1 + units + units * (units - 1) // 2
 
 
 def test_zaslavskys_number_obeys_its_recursion():
@@ -143,10 +143,10 @@ def sawtooth(width, depth):
 @pytest.mark.parametrize(("width", "depth"), [(2, 1), (2, 6), (3, 4), (5, 3)])
 def test_folding_multiplies_regions(width, depth):
     """width^depth teeth on [0, 1], at multiples of width^−depth, and one more region to the left."""
-    found = regions_on_line(sawtooth(width, depth), -1.0, 1.0)
+    regions = regions_on_line(sawtooth(width, depth), -1.0, 1.0)
     teeth = width**depth
-    np.testing.assert_allclose(found.points[:, 0], np.arange(teeth) / teeth, atol=1e-9)
-    np.testing.assert_allclose(np.abs(found.slopes[1:, 0]), 2.0 * teeth)
+    np.testing.assert_allclose(regions.points[:, 0], np.arange(teeth) / teeth, atol=1e-9)
+    np.testing.assert_allclose(np.abs(regions.slopes[1:, 0]), 2.0 * teeth)
 
 
 @pytest.mark.parametrize(("width", "depth"), [(2, 1), (2, 6), (3, 4), (5, 3)])
@@ -193,9 +193,9 @@ def test_what_changes_nothing_is_no_border():
     dead = network((6, 5))
     with torch.no_grad():
         dead[2].bias.fill_(-1e6)
-    found = regions_in_plane(dead, ((-5, 5), (-5, 5)))
-    assert len(found.polygons) > 5
-    assert len(found) == 1
+    regions = regions_in_plane(dead, ((-5, 5), (-5, 5)))
+    assert len(regions.polygons) > 5
+    assert len(regions) == 1
 
 
 def test_equal_functions_far_apart_are_different_regions():
@@ -236,9 +236,9 @@ def test_a_line_in_a_plane_has_the_regions_that_it_meets():
 def test_fitted_models_have_regions():
     X = np.random.default_rng(0).normal(size=(40, 2))
     model = Classifier(network=MLP((6,)), inference=MAP(epochs=5), random_state=0).fit(X, X[:, 0] > 0)
-    found = regions_in_plane(model)
-    middle = np.stack([polygon.mean(0) for polygon in found.polygons])
-    eta = (found.slopes[:, 0] * middle).sum(1) + found.offsets[:, 0]
+    regions = regions_in_plane(model)
+    middle = np.stack([polygon.mean(0) for polygon in regions.polygons])
+    eta = (regions.slopes[:, 0] * middle).sum(1) + regions.offsets[:, 0]
     np.testing.assert_allclose(1 / (1 + np.exp(-eta)), model.predict_proba(middle)[:, 1], atol=1e-5)
 
 

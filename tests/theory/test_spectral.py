@@ -83,20 +83,20 @@ def test_a_polynomial_filter_is_its_spectral_form(kind, signal):
     """Σ αₖ Lᵏ x = U (Σ αₖ Λᵏ) U⁻¹ x, and that with the powers of the dense matrix."""
     _, graph = made()
     alpha = [0.5, -1.0, 0.25, 0.1]
-    found = polynomial_filter(graph, signal, alpha, kind)
+    filtered = polynomial_filter(graph, signal, alpha, kind)
     by_frequency = spectral_filter(graph, signal, lambda v: np.polynomial.polynomial.polyval(v, alpha), kind)
-    np.testing.assert_allclose(found, by_frequency, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(filtered, by_frequency, rtol=1e-8, atol=1e-8)
     matrix = graph_laplacian(graph, kind)
     powers = sum(a * np.linalg.matrix_power(matrix, k) @ signal for k, a in enumerate(alpha))
-    np.testing.assert_allclose(found, powers, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(filtered, powers, rtol=1e-8, atol=1e-8)
 
 
 def test_a_polynomial_of_degree_k_reaches_k_edges_far():
     graph = Graph.from_networkx(nx.path_graph(9))
     impulse = np.eye(9)[0]
     for degree in range(5):
-        found = polynomial_filter(graph, impulse, [1.0] * (degree + 1))
-        assert (np.abs(found) > 1e-12).nonzero()[0].max() == degree
+        filtered = polynomial_filter(graph, impulse, [1.0] * (degree + 1))
+        assert (np.abs(filtered) > 1e-12).nonzero()[0].max() == degree
 
 
 def test_convolution_is_a_product_of_frequencies():

@@ -65,8 +65,8 @@ def test_training_a_wide_network_follows_its_kernel(data):
         trained(net, X, y, rate, steps)
         expected = gradient_flow(K, y.numpy(), rate * steps, start)
         elsewhere = gradient_flow(K, y.numpy(), rate * steps, start, cross, start_new)
-        found, found_new = (net(rows)[:, 0].detach().numpy() for rows in (X, new))
-        gaps.append(max(abs(found - expected).max(), abs(found_new - elsewhere).max()))
+        reached, reached_new = (net(rows)[:, 0].detach().numpy() for rows in (X, new))
+        gaps.append(max(abs(reached - expected).max(), abs(reached_new - elsewhere).max()))
     assert gaps[1] < 0.05
     assert gaps[1] < 0.5 * gaps[0]
 
