@@ -186,9 +186,9 @@ def test_a_module_without_parameters_has_probability_one(cls):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("prior", [*PROPER, Flat(), PerLayer({"*": Normal()})], ids=str)
 def test_the_answer_has_the_dtype_of_the_parameters(prior, dtype):
-    found = prior.log_prob({"weight": torch.ones(2, 2, dtype=dtype)})
-    assert (found.dtype, found.shape) == (dtype, ())
-    assert torch.isfinite(found)
+    value = prior.log_prob({"weight": torch.ones(2, 2, dtype=dtype)})
+    assert (value.dtype, value.shape) == (dtype, ())
+    assert torch.isfinite(value)
 
 
 @pytest.mark.parametrize(

@@ -62,8 +62,8 @@ def test_states_are_decoded(run, counts):
     assert fitted.json()["log_likelihood"] < 0
     ran = run("decode", "m", "counts.csv", "--out", "states.csv")
     assert ran.code == 0, ran.err
-    found = pl.read_csv("states.csv")
-    agree = (found["state"] == found["true"]).mean()
+    decoded = pl.read_csv("states.csv")
+    agree = (decoded["state"] == decoded["true"]).mean()
     assert max(agree, 1 - agree) > 0.97
     inner = load("m").model_
     assert isinstance(inner, HiddenMarkov)

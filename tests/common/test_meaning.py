@@ -293,18 +293,24 @@ def test_posterior_is_a_distribution_with_the_mean_of_transform(example):
     model = fitted(example)
     if not hasattr(model, "posterior"):
         return
-    found = model.posterior(example.X)
-    each = found if isinstance(found, list) else [*found.values()] if isinstance(found, dict) else [found]
-    assert all(isinstance(own, Distribution) for own in each)
-    if isinstance(found, dict):
+    posterior = model.posterior(example.X)
+    distributions = (
+        posterior
+        if isinstance(posterior, list)
+        else [*posterior.values()]
+        if isinstance(posterior, dict)
+        else [posterior]
+    )
+    assert all(isinstance(own, Distribution) for own in distributions)
+    if isinstance(posterior, dict):
         return
     if hasattr(model, "predict_proba") and not is_classifier(model):
         proba = model.predict_proba(example.X)
-        for own, answer in zip(each, proba if isinstance(found, list) else [proba], strict=True):
+        for own, answer in zip(distributions, proba if isinstance(posterior, list) else [proba], strict=True):
             np.testing.assert_allclose(own.probs, answer, atol=1e-12)
     if hasattr(model, "transform") and not isinstance(model, models.PCA):  # whose scores are scikit-learn's
         codes = model.transform(example.X)
-        for own, answer in zip(each, codes if isinstance(found, list) else [codes], strict=True):
+        for own, answer in zip(distributions, codes if isinstance(posterior, list) else [codes], strict=True):
             np.testing.assert_allclose(own.mean, answer, atol=1e-9)
 
 

@@ -34,14 +34,14 @@ labels = (y > y.mean() + 2 * random.normal(size=101)).astype(int)
 twins = np.column_stack([X, X[:, 0]])
 Z = X - 100.0
 
-found = {}
+answers = {}
 
 
 def keep(name, model, *data, **more):
     model.fit(*data, **more)
     tensors = [*model.posterior_.parameters.values(), *model.posterior_.buffers.values()]
-    found[name] = torch.cat([value.double().reshape(-1) for value in tensors]).numpy()
-    found[name + "/answer"] = np.asarray(model.predict_dist(data[0]).mean.double())
+    answers[name] = torch.cat([value.double().reshape(-1) for value in tensors]).numpy()
+    answers[name + "/answer"] = np.asarray(model.predict_dist(data[0]).mean.double())
 
 
 keep("exact", Regressor(inference=Exact()), X, y)
@@ -59,17 +59,17 @@ keep("map/ensemble", Regressor(network=MLP((4,)), inference=Ensemble(2, MAP(epoc
 keep("map/unseeded", Regressor(network=MLP((4,)), inference=MAP(epochs=2)), Z, y)
 
 rank, world = distributed.rank(), distributed.world()
-found["rank"], found["world"] = np.array(rank), np.array(world)
+answers["rank"], answers["world"] = np.array(rank), np.array(world)
 turned = torch.arange(6.0).reshape(2, 3).T + rank  # not contiguous
 whole = torch.tensor([rank])
 distributed.sum_(turned, whole)
-found["sum"], found["sum/whole"] = turned.numpy(), whole.numpy()
+answers["sum"], answers["sum/whole"] = turned.numpy(), whole.numpy()
 distributed.broadcast_(mine := torch.full((2,), float(rank)))
-found["broadcast"] = mine.numpy()
-found["seed"] = np.array(distributed.agreed(100 + rank))
+answers["broadcast"] = mine.numpy()
+answers["seed"] = np.array(distributed.agreed(100 + rank))
 part = distributed.shard(101)
-found["share"] = np.array([part.start, part.stop])
-np.savez(os.path.join(sys.argv[1], f"rank{rank}.npz"), **found)
+answers["share"] = np.array([part.start, part.stop])
+np.savez(os.path.join(sys.argv[1], f"rank{rank}.npz"), **answers)
 """
 
 
@@ -114,9 +114,9 @@ def together(script, tmp_path_factory):
     folder = tmp_path_factory.mktemp("ranks")
     launch = [sys.executable, "-m", "torch.distributed.run", f"--nproc-per-node={PROCESSES}"]
     launch += ["--master-addr=127.0.0.1", f"--master-port={_free_port()}"]
-    found = _run([*launch, script, folder], folder)
-    assert len(found) == PROCESSES
-    return found
+    answers = _run([*launch, script, folder], folder)
+    assert len(answers) == PROCESSES
+    return answers
 
 
 def _fits(ranks):
@@ -141,16 +141,16 @@ def test_the_fit_is_that_of_one_process(together, alone):
 def test_messages_between_processes(together):
     world = len(together)
     total = sum(range(world))
-    shares = [tuple(found["share"]) for found in together]
-    assert [int(found["rank"]) for found in together] == list(range(world))
+    shares = [tuple(answers["share"]) for answers in together]
+    assert [int(answers["rank"]) for answers in together] == list(range(world))
     assert [shares[0][0], shares[-1][1]] == [0, 101]
     assert all(left[1] == right[0] for left, right in pairwise(shares))
-    for found in together:
-        assert int(found["world"]) == world
-        np.testing.assert_array_equal(found["sum"], world * np.arange(6.0).reshape(2, 3).T + total)
-        np.testing.assert_array_equal(found["sum/whole"], [total])
-        np.testing.assert_array_equal(found["broadcast"], [0.0, 0.0])
-        assert int(found["seed"]) == 100
+    for answers in together:
+        assert int(answers["world"]) == world
+        np.testing.assert_array_equal(answers["sum"], world * np.arange(6.0).reshape(2, 3).T + total)
+        np.testing.assert_array_equal(answers["sum/whole"], [total])
+        np.testing.assert_array_equal(answers["broadcast"], [0.0, 0.0])
+        assert int(answers["seed"]) == 100
 
 
 def test_one_process_needs_no_messages():

@@ -72,13 +72,13 @@ def test_what_is_written_is_read(tmp_path_factory, header, tensors):
     tensors.pop("__metadata__", None)
     path = tmp_path_factory.mktemp("files") / "a"
     write_file(path, header, tensors)
-    found_header, found = read_file(path)
-    assert found_header == {"format": FORMAT, **header}
-    assert found.keys() == tensors.keys()
+    read_header, read_tensors = read_file(path)
+    assert read_header == {"format": FORMAT, **header}
+    assert read_tensors.keys() == tensors.keys()
     for name, value in tensors.items():
-        assert found[name].dtype == value.dtype
-        assert found[name].shape == value.shape
-        assert found[name].numpy().tobytes() == value.numpy().tobytes()
+        assert read_tensors[name].dtype == value.dtype
+        assert read_tensors[name].shape == value.shape
+        assert read_tensors[name].numpy().tobytes() == value.numpy().tobytes()
 
 
 def test_views_and_shared_memory_are_written_as_they_look(tmp_path):
@@ -92,11 +92,11 @@ def test_views_and_shared_memory_are_written_as_they_look(tmp_path):
         "none": base[:0],
     }
     write_file(tmp_path / "a", {}, views)
-    _, found = read_file(tmp_path / "a")
+    _, read_tensors = read_file(tmp_path / "a")
     for name, value in views.items():
-        assert torch.equal(found[name], value)
-        assert found[name].is_contiguous()
-    found["all"].zero_()
+        assert torch.equal(read_tensors[name], value)
+        assert read_tensors[name].is_contiguous()
+    read_tensors["all"].zero_()
     assert torch.equal(read_file(tmp_path / "a")[1]["all"], base)
 
 
@@ -108,9 +108,9 @@ def test_equal_models_have_equal_bytes(tmp_path):
 
 def test_gradients_do_not_travel(tmp_path):
     write_file(tmp_path / "a", {}, {"w": torch.ones(2, requires_grad=True)})
-    found = read_file(tmp_path / "a")[1]["w"]
-    assert type(found) is torch.Tensor
-    assert not found.requires_grad
+    tensor = read_file(tmp_path / "a")[1]["w"]
+    assert type(tensor) is torch.Tensor
+    assert not tensor.requires_grad
 
 
 def test_numbers_that_are_not_finite_are_kept(tmp_path):

@@ -165,8 +165,8 @@ def test_a_fresh_process_loads_a_model_whose_file_it_has_not_imported(tmp_path):
         "print(before, 'likely.models.hopfield' in sys.modules, model.transform(rows)[0, 0] == float(sys.argv[2]))"
     )
     arguments = [str(tmp_path), repr(float(model.transform(rows)[0, 0]))]
-    found = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
-    assert found.stdout.split() == ["False", "False", "True"]
+    run = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["False", "False", "True"]
 
 
 # --- missing values at the door ---------------------------------------------------------------------------------

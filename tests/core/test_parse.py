@@ -77,10 +77,10 @@ def test_any_plain_value_is_read_back_as_it_prints(value):
 @given(st.text(max_size=200) | st.text("mlp([{}])=,'\"*:.-_ 0123456789abc\n\\", max_size=60))
 def test_any_text_is_a_spec_or_a_spec_error(text):
     try:
-        found = Network.parse(text)
+        network = Network.parse(text)
     except SpecError:
         return
-    assert isinstance(found, Network)
+    assert isinstance(network, Network)
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ def test_a_number_gives_one_seed(number):
 
 def test_a_source_gives_another_seed_each_time():
     for source in (np.random.RandomState(0), np.random.default_rng(0), None):
-        found = [seed_of(source) for _ in range(20)]
-        assert len(set(found)) == 20  # chance of a collision: 20² / 2³² < 1e-7
+        seeds = [seed_of(source) for _ in range(20)]
+        assert len(set(seeds)) == 20  # chance of a collision: 20² / 2³² < 1e-7
     assert seed_of(np.random.default_rng(5)) == seed_of(np.random.default_rng(5))
 
 
@@ -149,4 +149,4 @@ def test_threads_do_not_see_each_other():
 
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(work, range(16)))
-    assert all(torch.equal(found, work(seed)) for seed, found in enumerate(together))
+    assert all(torch.equal(drawn, work(seed)) for seed, drawn in enumerate(together))

@@ -154,21 +154,21 @@ def test_other_numbers_of_columns_are_refused(wide):
 
 
 @pytest.mark.parametrize(
-    ("value", "found"), [(np.nan, "NaN"), (np.inf, r"infinity \(inf\)"), (-np.inf, r"infinity \(-inf\)")]
+    ("value", "named"), [(np.nan, "NaN"), (np.inf, r"infinity \(inf\)"), (-np.inf, r"infinity \(-inf\)")]
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("row", [0, 70_000])
 @pytest.mark.parametrize("reset", [True, False])
-def test_the_place_of_a_hole_is_named(value, found, dtype, row, reset):
+def test_the_place_of_a_hole_is_named(value, named, dtype, row, reset):
     X = np.zeros((70_001, 2), dtype)
     model = Regressor()
     as_rows(model, X, reset=True)
     X[row, 1] = value
-    with pytest.raises(DataError, match=rf"X contains {found} at row {row}, column 1; drop or fill"):
+    with pytest.raises(DataError, match=rf"X contains {named} at row {row}, column 1; drop or fill"):
         as_rows(model, X, reset=reset)
-    with pytest.raises(DataError, match=rf"X contains {found} at row {row}, column 1"):
+    with pytest.raises(DataError, match=rf"X contains {named} at row {row}, column 1"):
         as_rows(model, torch.from_numpy(X), reset=reset)
-    with pytest.raises(DataError, match=rf"X contains {found} at row {row}, column 'b'"):
+    with pytest.raises(DataError, match=rf"X contains {named} at row {row}, column 'b'"):
         as_rows(Regressor(), pd.DataFrame(X, columns=["a", "b"]), reset=True)
 
 
@@ -200,9 +200,9 @@ def test_weights_become_one_number_a_row():
     x = torch.ones(3, 2)
     assert as_weights(None, x) is None
     for given_weights in ([1, 0, 2], np.array([1, 0, 2]), torch.tensor([1.0, 0.0, 2.0]), pd.Series([1, 0, 2])):
-        found = as_weights(given_weights, x)
-        assert found.dtype == torch.float64
-        assert found.tolist() == [1.0, 0.0, 2.0]
+        weights = as_weights(given_weights, x)
+        assert weights.dtype == torch.float64
+        assert weights.tolist() == [1.0, 0.0, 2.0]
     assert as_weights(2.0, x).tolist() == [2.0, 2.0, 2.0]
 
 

@@ -54,10 +54,10 @@ def test_shape_and_dtype_are_kept_and_x_stays_as_it_was(augment, shape, dtype):
         return
     x = some(shape, dtype)
     before = x.clone()
-    found = augment(x)
-    assert (found.shape, found.dtype) == (x.shape, dtype)
+    changed = augment(x)
+    assert (changed.shape, changed.dtype) == (x.shape, dtype)
     assert torch.equal(x, before)
-    assert not torch.equal(found, x)
+    assert not torch.equal(changed, x)
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -67,10 +67,10 @@ def test_without_strength_nothing_changes(augment, shape):
         return
     x, y = some(shape), torch.arange(6.0)
     assert torch.equal(augment(x), x)
-    found = augment.batch(x, y, None)
-    assert torch.equal(found[0], x)
-    assert torch.equal(found[1], y)
-    assert found[2] is None
+    batch = augment.batch(x, y, None)
+    assert torch.equal(batch[0], x)
+    assert torch.equal(batch[1], y)
+    assert batch[2] is None
 
 
 @pytest.mark.parametrize("augment", [*every(), Mixup()], ids=repr)
@@ -88,8 +88,8 @@ def test_flips(direction):
     x, always = some((6, 3, 8, 10)), Flip(1.0, direction)
     assert torch.equal(always(x), x.flip(3 if direction == "horizontal" else 2))
     assert torch.equal(always(always(x)), x)
-    found = Flip(0.5, direction)(x.repeat(100, 1, 1, 1))
-    flipped = (found != x.repeat(100, 1, 1, 1)).flatten(1).any(1)
+    images = Flip(0.5, direction)(x.repeat(100, 1, 1, 1))
+    flipped = (images != x.repeat(100, 1, 1, 1)).flatten(1).any(1)
     assert abs(flipped.float().mean() - 0.5) < 5 * (0.25 / 600) ** 0.5
 
 
@@ -97,10 +97,10 @@ def test_flips(direction):
 def test_a_crop_is_a_window_of_the_padded_image(fill, mode):
     x = some((40, 2, 6, 7))
     padded = torch.nn.functional.pad(x, (2, 2, 2, 2), mode=mode)
-    found, places = Crop(2, fill)(x), set()
+    cropped, places = Crop(2, fill)(x), set()
     for row in range(40):
         windows = {(i, j): padded[row, :, i : i + 6, j : j + 7] for i in range(5) for j in range(5)}
-        match = [place for place, window in windows.items() if torch.equal(window, found[row])]
+        match = [place for place, window in windows.items() if torch.equal(window, cropped[row])]
         assert match
         places.add(match[0])
     assert len(places) > 12
@@ -108,17 +108,17 @@ def test_a_crop_is_a_window_of_the_padded_image(fill, mode):
 
 def test_a_shift_is_a_roll_of_every_row():
     x = some((30, 2, 9))
-    found = Shift(3)(x)
-    rolls = [{k for k in range(-3, 4) if torch.equal(x[i].roll(k, 1), found[i])} for i in range(30)]
-    assert all(len(each) == 1 for each in rolls)
+    shifted = Shift(3)(x)
+    rolls = [{k for k in range(-3, 4) if torch.equal(x[i].roll(k, 1), shifted[i])} for i in range(30)]
+    assert all(len(fitting) == 1 for fitting in rolls)
     assert set.union(*rolls) == set(range(-3, 4))
 
 
 @pytest.mark.parametrize("quarters", [0, 1, 2, 3, -1])
 def test_a_turn_by_right_angles_is_rot90(quarters):
     x = some((3, 2, 9, 9), torch.float64)
-    found = turned(x, torch.full((3,), 90.0 * quarters))
-    torch.testing.assert_close(found, torch.rot90(x, quarters, (2, 3)), rtol=0, atol=1e-6)
+    rotated = turned(x, torch.full((3,), 90.0 * quarters))
+    torch.testing.assert_close(rotated, torch.rot90(x, quarters, (2, 3)), rtol=0, atol=1e-6)
 
 
 def test_a_half_turn_of_an_oblong_image_and_a_turn_back():
@@ -136,26 +136,26 @@ def test_angles_stay_within_their_range():
     """A bright point at radius 10 to the right; its angle after the turn is that of the turn, to a pixel."""
     x = torch.zeros(200, 1, 31, 31)
     x[:, :, 15, 25] = 1
-    found = Rotate(30.0)(x)[:, 0]
+    rotated = Rotate(30.0)(x)[:, 0]
     axis = torch.arange(31.0) - 15
-    up, right = -(found.sum(2) @ axis) / found.sum((1, 2)), (found.sum(1) @ axis) / found.sum((1, 2))
+    up, right = -(rotated.sum(2) @ axis) / rotated.sum((1, 2)), (rotated.sum(1) @ axis) / rotated.sum((1, 2))
     angle = torch.rad2deg(torch.atan2(up, right))
     assert 24 < angle.max() < 31
     assert -31 < angle.min() < -24
 
 
 def test_a_hole_is_a_square_of_the_size_asked_for():
-    found = Cutout(3)(torch.ones(300, 2, 9, 9)) == 0
-    assert torch.equal(found[:, 0], found[:, 1])
-    heights, widths = found[:, 0].any(2).sum(1), found[:, 0].any(1).sum(1)
-    assert torch.equal(heights * widths, found[:, 0].sum((1, 2)))
+    holes = Cutout(3)(torch.ones(300, 2, 9, 9)) == 0
+    assert torch.equal(holes[:, 0], holes[:, 1])
+    heights, widths = holes[:, 0].any(2).sum(1), holes[:, 0].any(1).sum(1)
+    assert torch.equal(heights * widths, holes[:, 0].sum((1, 2)))
     assert {2, 3} == set(heights.tolist()) == set(widths.tolist())
-    assert bool(found.any(0).all())  # anywhere
+    assert bool(holes.any(0).all())  # anywhere
 
 
 def test_noise_has_its_standard_deviation():
-    found = Jitter(0.5)(torch.zeros(100, 400))
-    assert abs(float(found.std()) - 0.5) < 5 * 0.5 / (2 * 40_000) ** 0.5
+    noise = Jitter(0.5)(torch.zeros(100, 400))
+    assert abs(float(noise.std()) - 0.5) < 5 * 0.5 / (2 * 40_000) ** 0.5
     ragged = Jitter(0.5)(Ragged.of([[[1.0], [2.0]], [[3.0]]]))
     assert ragged.values.shape == (3, 1)
 
@@ -183,8 +183,8 @@ def test_sums_are_one_after_the_other():
     assert both == Compose((Flip(1.0), Shift(0), Crop(0))) == Spec.from_json(both.to_json())
     x = some((2, 5))
     assert torch.equal(both(x), x.flip(1))
-    found = (Flip(1.0) + Mixup(1.0)).batch(x, torch.zeros(2), None)
-    assert len(found[0]) == 4
+    batch = (Flip(1.0) + Mixup(1.0)).batch(x, torch.zeros(2), None)
+    assert len(batch[0]) == 4
 
 
 def test_specs_are_replaced_by_a_call_too():
@@ -244,7 +244,7 @@ def test_crops_raise_accuracy_on_few_handwritten_digits(shared_data):
     """MNIST, 200 digits to learn from."""
     with np.load(shared_data / "mnist.npz", allow_pickle=False) as file:
         x, y, new, truth = (file[name][:1000] for name in ("x_train", "y_train", "x_test", "y_test"))
-    images, new = ((each / np.float32(255))[:, None] for each in (x, new))
+    images, new = ((pixels / np.float32(255))[:, None] for pixels in (x, new))
     scores = []
     for augment in (None, Crop(2)):
         training = MAP(Adam(0.003), epochs=80, batch_size=50, augment=augment)

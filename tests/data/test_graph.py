@@ -13,13 +13,15 @@ from likely.data.graph import Graph, Graphs
 
 def made(count=5, edge_width=2):
     rng = np.random.default_rng(0)
-    found = []
+    graphs = []
     for _ in range(count):
         nodes, links = rng.integers(1, 6), rng.integers(0, 8)
         edges = rng.integers(0, nodes, (2, links))
-        found.append(Graph(rng.normal(size=(nodes, 3)), edges, rng.normal(size=(links, edge_width)) if links else None))
+        graphs.append(
+            Graph(rng.normal(size=(nodes, 3)), edges, rng.normal(size=(links, edge_width)) if links else None)
+        )
     return [
-        g if g.edge_features is not None else Graph(g.features, [[0], [0]], np.zeros((1, edge_width))) for g in found
+        g if g.edge_features is not None else Graph(g.features, [[0], [0]], np.zeros((1, edge_width))) for g in graphs
     ]
 
 
@@ -29,8 +31,8 @@ def test_graphs_by_index_are_those_of_the_list():
     index = [3, 0, 3]
     chosen = together[torch.tensor(index)]
     wanted = Graphs.of([graphs[i] for i in index])
-    for found, own in zip(chosen.tensors(), wanted.tensors(), strict=True):
-        torch.testing.assert_close(found, own, rtol=0, atol=0)
+    for tensor, own in zip(chosen.tensors(), wanted.tensors(), strict=True):
+        torch.testing.assert_close(tensor, own, rtol=0, atol=0)
     assert together[:] is together
 
 
@@ -45,10 +47,10 @@ def test_networkx_gives_both_directions_and_attributes():
     graph.add_node("a", size=1.0, colour=[0.0, 1.0])
     graph.add_node("b", size=2.0, colour=[1.0, 0.0])
     graph.add_edge("a", "b", weight=3.0)
-    found = Graph.from_networkx(graph, ["size", "colour"], "weight")
-    assert found.features.tolist() == [[1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
-    assert found.edges.tolist() == [[0, 1], [1, 0]]
-    assert found.edge_features.tolist() == [[3.0], [3.0]]
+    converted = Graph.from_networkx(graph, ["size", "colour"], "weight")
+    assert converted.features.tolist() == [[1.0, 0.0, 1.0], [2.0, 1.0, 0.0]]
+    assert converted.edges.tolist() == [[0, 1], [1, 0]]
+    assert converted.edge_features.tolist() == [[3.0], [3.0]]
     with pytest.raises(DataError, match="node 'a' has no attribute 'mass'; it has 'size', 'colour'"):
         Graph.from_networkx(graph, "mass")
 

@@ -26,7 +26,7 @@ def test_it_is_the_kernel_of_the_features():
 def test_a_linear_network_under_a_linear_kernel_is_a_linear_kernel():
     """g(x) = Wx + b: k = (Wx + b)·(Wx′ + b)."""
     module = Deep(LinearNetwork(), Linear(), features=2).build(X)
-    layer = next(each for each in module.network.modules() if isinstance(each, nn.Linear))
+    layer = next(inner for inner in module.network.modules() if isinstance(inner, nn.Linear))
     seen = X @ layer.weight.mT + layer.bias
     torch.testing.assert_close(module(X), seen @ seen.mT)
 

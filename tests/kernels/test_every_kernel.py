@@ -110,11 +110,11 @@ def test_a_kernel_goes_to_json_and_text_and_back(name):
 def test_what_was_not_learned_is_what_was_given(name):
     """`ard` alone becomes as many numbers as there are columns."""
     kernel = ALL[name]
-    found = kernel.build(rows()).spec()
-    assert type(found) is type(kernel)
-    assert found.build(rows()).spec() == found
+    spec = kernel.build(rows()).spec()
+    assert type(spec) is type(kernel)
+    assert spec.build(rows()).spec() == spec
     if "ard=True" not in repr(kernel):
-        assert found == kernel
+        assert spec == kernel
 
 
 @everyone

@@ -41,9 +41,9 @@ def test_eigenvalues_of_one_column_are_bessel_functions():
 
     n = 64
     grid = torch.arange(n, dtype=torch.float64)[:, None] * (PERIOD / n)
-    found = torch.linalg.eigvalsh(KERNEL.matrix(grid)).flip(0) / n
+    eigenvalues = torch.linalg.eigvalsh(KERNEL.matrix(grid)).flip(0) / n
     orders = [ive(0, LENGTH**-2), *np.repeat(ive(np.arange(1, 5), LENGTH**-2), 2)]  # sine and cosine of each order
-    np.testing.assert_allclose(found[:9], orders, rtol=1e-6)
+    np.testing.assert_allclose(eigenvalues[:9], orders, rtol=1e-6)
 
 
 def test_both_hyperparameters_are_learned_and_return_to_the_spec():

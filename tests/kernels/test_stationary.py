@@ -40,9 +40,9 @@ def test_gradients_in_log_lengthscales_are_those_of_scikit_learn(ours, theirs):
     _, expected = theirs(X, eval_gradient=True)
     seeds = torch.from_numpy(RNG.normal(size=(len(X), len(X))))
     (module(torch.from_numpy(X)) * seeds).sum().backward()
-    found = module.lengthscale.log.grad.numpy()
+    gradient = module.lengthscale.log.grad.numpy()
     lengths = expected if not isinstance(theirs, peer.RationalQuadratic) else expected[..., 1:]  # alpha comes first
-    np.testing.assert_allclose(found.reshape(-1), np.einsum("ij,ijk->k", seeds.numpy(), lengths), rtol=1e-8)
+    np.testing.assert_allclose(gradient.reshape(-1), np.einsum("ij,ijk->k", seeds.numpy(), lengths), rtol=1e-8)
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -13,9 +13,9 @@ def test_arrange_and_logarithms_are_inverse(first, second):
     eta = arrange([torch.tensor(9.0)], values, first, second)
     assert eta[0] == 9.0
     assert len(eta) == 1 + free(first, second)
-    for choice, value, found in zip((first, second), values, logarithms(eta, 1, first, second), strict=True):
+    for choice, value, logarithm in zip((first, second), values, logarithms(eta, 1, first, second), strict=True):
         expected = value if isinstance(choice, str) else torch.tensor(choice).log()
-        torch.testing.assert_close(found, expected)
+        torch.testing.assert_close(logarithm, expected)
 
 
 @pytest.mark.parametrize(

@@ -24,11 +24,11 @@ def test_classes_are_counted_from_the_largest_label():
 
 def test_frequencies_are_weighted_and_never_zero():
     share = torch.tensor([[0.1, 0.25], [0.2, 0.25], [0.3, 0.25], [0.4, 0.25]], dtype=torch.float64)
-    found = frequencies(Y, share, 4)
+    estimate = frequencies(Y, share, 4)
     expected = torch.tensor([[0.1, 0.4, 0.5, 0.0], [0.25, 0.25, 0.5, 0.0]], dtype=torch.float64)
-    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6)
-    assert bool((found > 0).all())
-    torch.testing.assert_close(found.sum(1), torch.ones(2, dtype=torch.float64))
+    torch.testing.assert_close(estimate, expected, rtol=1e-6, atol=1e-6)
+    assert bool((estimate > 0).all())
+    torch.testing.assert_close(estimate.sum(1), torch.ones(2, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("kind", [Categorical, Ordinal])

@@ -15,8 +15,8 @@ EXAMPLES = [
 ]
 WITHOUT = ("StudentT", "Laplace", "NegativeBinomial", "Product")
 """Families for which no statistics of fixed size are sufficient."""
-NUMBERS = [each for each in EXAMPLES if not each.event_dim]
-EXPONENTIAL = [each for each in EXAMPLES if type(each).__name__ not in WITHOUT]
+NUMBERS = [family for family in EXAMPLES if not family.event_dim]
+EXPONENTIAL = [family for family in EXAMPLES if type(family).__name__ not in WITHOUT]
 
 
 def settled(likelihood):
@@ -72,8 +72,8 @@ def test_the_estimate_follows_from_the_means_of_the_statistics(likelihood, draw)
     weight = weights(300, 4)
     share = weight / weight.sum(0)
     mean = share.T @ likelihood.statistics(y, middle(y))
-    found = likelihood.from_statistics(mean, middle(y))
-    torch.testing.assert_close(found, likelihood.weighted_mle(y, weight), atol=1e-8, rtol=1e-8)
+    estimate = likelihood.from_statistics(mean, middle(y))
+    torch.testing.assert_close(estimate, likelihood.weighted_mle(y, weight), atol=1e-8, rtol=1e-8)
 
 
 @pytest.mark.parametrize("family", EXPONENTIAL, ids=repr)
@@ -82,15 +82,15 @@ def test_the_estimate_from_statistics_is_the_numeric_optimum(family, draw):
     likelihood = settled(family)
     weight = weights(200, 3)
     share = weight / weight.sum(0)
-    found = likelihood.from_statistics(share.T @ likelihood.statistics(y, middle(y)), middle(y))
+    estimate = likelihood.from_statistics(share.T @ likelihood.statistics(y, middle(y)), middle(y))
     numeric = maximise(likelihood, y, weight)
 
     def value(eta):
         return (share * likelihood.each_log_prob(eta, y)).sum(0)
 
-    gain = value(found) - value(numeric)
+    gain = value(estimate) - value(numeric)
     assert bool((gain.abs() < 1e-9).all())
-    rows = [likelihood.each_log_prob(eta, y) for eta in (found, numeric)]
+    rows = [likelihood.each_log_prob(eta, y) for eta in (estimate, numeric)]
     torch.testing.assert_close(rows[0], rows[1], atol=1e-5, rtol=0)
 
 
@@ -102,12 +102,12 @@ def test_leading_axes_are_free(family, draw):
     columns = y.reshape(20, 3, *y.shape[1:])
     origin = columns.mean(0)
     together = likelihood.statistics(columns, origin)
-    each = [likelihood.statistics(columns[:, j], origin[j]) for j in range(3)]
-    torch.testing.assert_close(together, torch.stack(each, 1))
+    by_column = [likelihood.statistics(columns[:, j], origin[j]) for j in range(3)]
+    torch.testing.assert_close(together, torch.stack(by_column, 1))
     mean = together.unflatten(0, (4, 5)).mean(1)  # (4, 3, m)
-    found = likelihood.from_statistics(mean, origin)
+    estimate = likelihood.from_statistics(mean, origin)
     for j in range(3):
-        torch.testing.assert_close(found[:, j], likelihood.from_statistics(mean[:, j], origin[j]))
+        torch.testing.assert_close(estimate[:, j], likelihood.from_statistics(mean[:, j], origin[j]))
 
 
 @pytest.mark.parametrize(
@@ -121,14 +121,14 @@ def test_an_origin_in_the_data_keeps_the_digits(family, far):
     noise = torch.randn(500, *((2,) if family.event_dim else ()), dtype=torch.float64, generator=generator)
     y = far * (1 + 1e-6 * noise) if isinstance(family, Gamma) else far + noise
     origin = middle(y) + 0.3 * (y[0] - middle(y))
-    found = family.from_statistics(family.statistics(y, origin).mean(0, keepdim=True), origin)
+    estimate = family.from_statistics(family.statistics(y, origin).mean(0, keepdim=True), origin)
     variance = y.var(0, correction=0)
     if isinstance(family, Gamma):
         expected = -2 * torch.log(variance.sqrt() / y.mean())  # log α ≈ log μ²/σ², up to order 1/√α
-        torch.testing.assert_close(found[0, 1], expected, atol=1e-5, rtol=0)
-        torch.testing.assert_close(found[0, 0].exp(), y.mean(), atol=0, rtol=1e-12)
+        torch.testing.assert_close(estimate[0, 1], expected, atol=1e-5, rtol=0)
+        torch.testing.assert_close(estimate[0, 0].exp(), y.mean(), atol=0, rtol=1e-12)
     else:
-        spread = family.distribution(found).variance[0]
+        spread = family.distribution(estimate).variance[0]
         torch.testing.assert_close(spread, variance, atol=0, rtol=1e-9)
 
 
@@ -146,8 +146,10 @@ def test_tiny_values_of_a_gamma_keep_their_logarithms():
     generator = torch.Generator().manual_seed(0)
     y = torch.logspace(-100, 0, 200, dtype=torch.float64)
     y = y[torch.randperm(200, generator=generator)]
-    found = Gamma().from_statistics(Gamma().statistics(y, y.mean()).mean(0, keepdim=True), y.mean())
-    torch.testing.assert_close(found[0], maximise(Gamma(), y, torch.ones(200, dtype=torch.float64)), rtol=1e-8, atol=0)
+    estimate = Gamma().from_statistics(Gamma().statistics(y, y.mean()).mean(0, keepdim=True), y.mean())
+    torch.testing.assert_close(
+        estimate[0], maximise(Gamma(), y, torch.ones(200, dtype=torch.float64)), rtol=1e-8, atol=0
+    )
 
 
 @pytest.mark.parametrize("concentration", [1e-3, 0.1, 1.0, 49.0, 51.0, 1e4, 1e9])

@@ -44,7 +44,7 @@ def test_answers_for_elements_follow_the_order(pool):
 @pytest.mark.parametrize("pool", POOLS)
 def test_sets_of_different_sizes_are_answered_as_each_by_itself(pool, output):
     net, given = built(pool, output), sets()
-    apart = torch.cat([net(each.unsqueeze(0)).reshape(-1, 3) for each in given])
+    apart = torch.cat([net(elements.unsqueeze(0)).reshape(-1, 3) for elements in given])
     torch.testing.assert_close(net(Ragged.of(given)), apart, rtol=1e-6, atol=1e-6)
     assert len(apart) == (3 if output == "set" else 9)
 
@@ -100,7 +100,7 @@ def test_it_learns_the_size_and_the_largest_element():
     rng = np.random.default_rng(0)
     given = [rng.normal(size=(size, 1)) for size in rng.integers(1, 8, 100)]
     inference = MAP("adam(0.02)", epochs=100, batch_size=32)
-    for pool, y in (("sum", [len(each) for each in given]), ("max", [each.max() for each in given])):
+    for pool, y in (("sum", [len(elements) for elements in given]), ("max", [elements.max() for elements in given])):
         model = Regressor(network=DeepSets((16, 16), pool=pool, after=()), inference=inference, random_state=0)
         assert model.fit(given, np.array(y, float)).score(given, np.array(y, float)) > 0.9
 
@@ -109,12 +109,12 @@ def test_each_element_is_compared_with_the_others():
     """Whether an element is above the mean of its set needs both."""
     rng = np.random.default_rng(0)
     given = [rng.normal(size=(size, 1)) + rng.normal(scale=3.0) for size in rng.integers(2, 6, 80)]
-    y = [(each > each.mean()).astype(int).ravel() for each in given]
+    y = [(elements > elements.mean()).astype(int).ravel() for elements in given]
     network = DeepSets((16,), pool="mean", output="each")
     model = Classifier(network=network, inference=MAP("adam(0.02)", epochs=60, batch_size=20), random_state=0)
-    found = model.fit(given, y).predict(given)
-    assert np.concatenate(found).shape == np.concatenate(y).shape
-    assert (np.concatenate(found) == np.concatenate(y)).mean() > 0.9
+    predicted = model.fit(given, y).predict(given)
+    assert np.concatenate(predicted).shape == np.concatenate(y).shape
+    assert (np.concatenate(predicted) == np.concatenate(y)).mean() > 0.9
 
 
 @pytest.mark.parametrize(

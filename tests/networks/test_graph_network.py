@@ -33,12 +33,12 @@ EDGE_WIDTH = 2
 def made(count=4):
     """Random graphs with features of nodes and edges, the last of them a node by itself and no edge."""
     rng = np.random.default_rng(0)
-    found = []
+    graphs = []
     for number in range(count):
         graph = Graph.from_networkx(nx.gnp_random_graph(3 + number, 0.6, seed=number))
         values = rng.normal(size=(graph.edges.shape[1], EDGE_WIDTH))
-        found.append(Graph(rng.normal(size=(len(graph), 3)), graph.edges, values))
-    return found
+        graphs.append(Graph(rng.normal(size=(len(graph), 3)), graph.edges, values))
+    return graphs
 
 
 def renumbered(graph, order):
@@ -122,7 +122,7 @@ def test_nodes_of_several_graphs_are_answered_graph_by_graph():
     graphs = made(3)
     y = [np.arange(len(graph)) % 2 for graph in graphs]
     model = Classifier(network=GCN((4,)), inference=MAP(epochs=2, batch_size=2), random_state=0).fit(graphs, y)
-    assert [len(each) for each in model.predict(graphs)] == [len(graph) for graph in graphs]
+    assert [len(labels) for labels in model.predict(graphs)] == [len(graph) for graph in graphs]
 
 
 def test_dropout_is_off_in_evaluation_and_on_in_training():

@@ -56,10 +56,10 @@ def test_other_parameters_and_only_some_of_them():
     module, x = smooth().double(), torch.randn(5, 3, dtype=torch.float64)
     derivatives = Jacobian(module, ("2.weight",))
     moved = torch.randn(2, 4, dtype=torch.float64)
-    found = derivatives.of(x, {"2.weight": moved})
+    derivative = derivatives.of(x, {"2.weight": moved})
     eta = derivatives.eta(x, {"2.weight": moved})
-    assert list(found) == ["2.weight"]
+    assert list(derivative) == ["2.weight"]
     with torch.no_grad():
         module[2].weight.copy_(moved)
     torch.testing.assert_close(eta, module(x).detach())
-    torch.testing.assert_close(found["2.weight"].flatten(0, 1), by_autograd(module, x)["2.weight"])
+    torch.testing.assert_close(derivative["2.weight"].flatten(0, 1), by_autograd(module, x)["2.weight"])

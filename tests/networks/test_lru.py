@@ -47,8 +47,8 @@ def test_the_last_step_alone_is_the_last_of_all_and_so_are_its_gradients(dtype, 
     present = torch.arange(400) < lengths.unsqueeze(1)
     for there, place in ((None, torch.full((3,), 399)), (present, lengths - 1)):
         pair = block.last(x, there), block(x)[torch.arange(3), place]
-        found, wanted = ((y, *torch.autograd.grad(y.square().sum(), list(block.parameters()))) for y in pair)
-        for own, other in zip(found, wanted, strict=True):
+        short, wanted = ((y, *torch.autograd.grad(y.square().sum(), list(block.parameters()))) for y in pair)
+        for own, other in zip(short, wanted, strict=True):
             assert (own - other).abs().max() <= near * max(1, other.abs().max())
 
 

@@ -57,9 +57,9 @@ def test_tokens_in_rows_and_in_lists(kind):
     rows = torch.tensor([[0, 1, 2], [4, 4, 0]])
     torch.testing.assert_close(net(rows), net(Ragged.of(list(rows))), rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(net(rows), net(rows.double()))
-    each = small(kind, tokens=5, output="each").build((6,), 2).eval()
-    assert each(rows).shape == (2, 3, 2)
-    assert each(Ragged.of([[1], [2, 3]])).shape == (3, 2)
+    tagger = small(kind, tokens=5, output="each").build((6,), 2).eval()
+    assert tagger(rows).shape == (2, 3, 2)
+    assert tagger(Ragged.of([[1], [2, 3]])).shape == (3, 2)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,12 +85,12 @@ def test_the_last_output_of_two_directions_has_seen_everything(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_read_out_at_the_last_step_is_the_last_of_each(kind):
     torch.manual_seed(0)
-    each, last = (small(kind, output=output).build((6, 3), 2).double() for output in ("each", "last"))
-    last.load_state_dict(each.state_dict())
+    tagger, last = (small(kind, output=output).build((6, 3), 2).double() for output in ("each", "last"))
+    last.load_state_dict(tagger.state_dict())
     x = torch.randn(5, 6, 3).double()
-    torch.testing.assert_close(each(x)[:, -1], last(x))
+    torch.testing.assert_close(tagger(x)[:, -1], last(x))
     rows = Ragged.of([piece.double() for piece in sequences()])
-    torch.testing.assert_close(each(rows)[rows.offsets[1:] - 1], last(rows))
+    torch.testing.assert_close(tagger(rows)[rows.offsets[1:] - 1], last(rows))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -26,13 +26,16 @@ def test_there_is_an_answer_at_every_position(in_shape, upsample, skip):
     x = torch.randn(4, *in_shape)
     spec = UNet((3, 4, 5), upsample=upsample, skip=skip)
     net = spec.build(in_shape, 2).eval()
-    each = net(x)
-    assert each.shape == (4, *positions, 2)
-    close = {"atol": 1e-5 * float(each.detach().abs().max()), "rtol": 0.0}  # float32 sums, in the units of the answers
-    torch.testing.assert_close(each[:1], net(x[:1]), **close)  # whatever else is in the batch
+    answers = net(x)
+    assert answers.shape == (4, *positions, 2)
+    close = {
+        "atol": 1e-5 * float(answers.detach().abs().max()),
+        "rtol": 0.0,
+    }  # float32 sums, in the units of the answers
+    torch.testing.assert_close(answers[:1], net(x[:1]), **close)  # whatever else is in the batch
     mean = spec.replace(output="mean").build(in_shape, 2).eval()
     mean.load_state_dict(net.state_dict())
-    torch.testing.assert_close(mean(x), each.flatten(1, -2).mean(1), **close)
+    torch.testing.assert_close(mean(x), answers.flatten(1, -2).mean(1), **close)
 
 
 @pytest.mark.parametrize("skip", SKIPS)
@@ -108,14 +111,14 @@ def test_a_classifier_with_labels_at_pixels_segments_images():
     new, truth = squares(24, 15, 1)
     inference = MAP(optimizer=Adam(1e-2), epochs=8, batch_size=8)
     model = Classifier(network=UNet((6, 12)), inference=inference, random_state=0).fit(X, y)
-    found = model.predict(new)
-    assert found.shape == truth.shape
+    predicted = model.predict(new)
+    assert predicted.shape == truth.shape
 
     def overlap(mask):
         return (mask & (truth == 1)).sum() / (mask | (truth == 1)).sum()
 
     assert overlap(new[:, 0] > 0.5) < 0.5
-    assert overlap(found == 1) > 0.7
+    assert overlap(predicted == 1) > 0.7
     np.testing.assert_allclose(model.predict_proba(new).sum(-1), 1, rtol=1e-5)
 
 

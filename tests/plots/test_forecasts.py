@@ -27,8 +27,8 @@ def line(ax, label):
 
 def band(ax, label):
     """Lower and upper edge of a band, at each of its times."""
-    found = next(artist for artist in ax.collections if artist.get_label() == label)
-    points = found.get_paths()[0].vertices
+    filled = next(artist for artist in ax.collections if artist.get_label() == label)
+    points = filled.get_paths()[0].vertices
     times = np.unique(points[:, 0])
     return times, *(np.array([edge(points[points[:, 0] == t, 1]) for t in times]) for edge in (np.min, np.max))
 

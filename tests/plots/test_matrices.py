@@ -65,9 +65,9 @@ def test_borders_read_fewer_inputs():
 
 
 def test_few_numbers_are_written_and_many_are_not():
-    texts = {each.get_text() for each in convolution([1.0, -2.0], 4).texts}
+    texts = {text.get_text() for text in convolution([1.0, -2.0], 4).texts}
     assert {"1", "−2"} <= texts
-    assert not {"1", "−2"} & {each.get_text() for each in convolution([1.0, -2.0], 40).texts}
+    assert not {"1", "−2"} & {text.get_text() for text in convolution([1.0, -2.0], 40).texts}
 
 
 def test_they_draw_on_the_axes_they_are_given_and_take_a_title():

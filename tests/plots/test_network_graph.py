@@ -44,7 +44,7 @@ def test_bars_are_as_long_as_the_probabilities():
     bars = patches(ax, Rectangle)
     whole, parts = bars[::2], bars[1::2]
     shares = [part.get_width() / full.get_width() for full, part in zip(whole, parts, strict=True)]
-    expected = [p for each in model.marginals({"wet": "yes"}).values() for p in each.values()]
+    expected = [p for probabilities in model.marginals({"wet": "yes"}).values() for p in probabilities.values()]
     assert shares == pytest.approx(expected)
 
 

@@ -19,11 +19,11 @@ def test_the_shade_is_the_gradient_and_the_frames_are_the_fields():
     ax = receptive(NETWORK, (1, 28, 28), rows=64)
     seen = receptive_gradient(NETWORK, (1, 28, 28), rows=64).numpy()
     np.testing.assert_allclose(ax.images[0].get_array(), np.sqrt(seen / seen.max()), rtol=1e-6)
-    found = frames(ax)
+    drawn = frames(ax)
     sizes = [field.size[0] for field in receptive_field(NETWORK, (1, 28, 28))]
-    assert [found[str(number)].width for number in (1, 2, 4, 5)] == [sizes[i] for i in (0, 1, 3, 4)] == [3, 4, 8, 10]
+    assert [drawn[str(number)].width for number in (1, 2, 4, 5)] == [sizes[i] for i in (0, 1, 3, 4)] == [3, 4, 8, 10]
     span = receptive_span(NETWORK, (1, 28, 28))[0]
-    assert found["5"].intervalx.tolist() == found["5"].intervaly.tolist() == [span.start - 0.5, span.stop - 0.5]
+    assert drawn["5"].intervalx.tolist() == drawn["5"].intervaly.tolist() == [span.start - 0.5, span.stop - 0.5]
     assert ax.get_title(loc="left") == "A unit sees 10 × 10 of 28 × 28 pixels"
     assert "layer 4 (Conv): 8 × 8" in [text.get_text() for text in ax.texts]
 

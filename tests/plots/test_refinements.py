@@ -15,8 +15,8 @@ def title(ax):
 
 
 def nodes(ax):
-    (found,) = [each for each in ax.collections if isinstance(each, PathCollection)]
-    return found
+    (scatter,) = [artist for artist in ax.collections if isinstance(artist, PathCollection)]
+    return scatter
 
 
 @pytest.mark.parametrize("iterations", [0, 1, None])
@@ -27,7 +27,7 @@ def test_nodes_look_alike_exactly_where_their_colours_are_the_same(iterations):
     faces = nodes(ax).get_facecolors()
     alike = (faces[:, None] == faces[None]).all(-1)
     np.testing.assert_array_equal(alike, colours[:, None] == colours[None])
-    assert [each.get_text() for each in ax.texts[: len(colours)]] == [str(colour) for colour in colours]
+    assert [text.get_text() for text in ax.texts[: len(colours)]] == [str(colour) for colour in colours]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_the_title_counts_the_kinds(graph, text):
 def test_every_edge_is_drawn_once_and_nodes_are_where_they_are_put():
     places = np.column_stack([np.arange(5), np.zeros(5)])
     ax = refinement(nx.path_graph(5), places=places)
-    (edges,) = [each for each in ax.collections if isinstance(each, LineCollection)]
+    (edges,) = [artist for artist in ax.collections if isinstance(artist, LineCollection)]
     assert len(edges.get_segments()) == 4
     np.testing.assert_allclose(nodes(ax).get_offsets(), places)
 

@@ -24,15 +24,15 @@ def title(ax):
 
 def test_every_polygon_is_drawn_and_the_level_line_is_at_the_level():
     net = network((6, 5), 2)
-    found = regions_in_plane(net, ((-3, 3), (-2, 2)))
-    level = float(np.median(found.offsets))
-    ax = regions(found, level=level)
+    plane = regions_in_plane(net, ((-3, 3), (-2, 2)))
+    level = float(np.median(plane.offsets))
+    ax = regions(plane, level=level)
     parts = drawn(ax)
-    assert len(parts["regions"].get_paths()) == len(found.polygons)
+    assert len(parts["regions"].get_paths()) == len(plane.polygons)
     line = np.concatenate([path.vertices for path in parts["level"].get_paths()])
     assert len(line)
     np.testing.assert_allclose(net(torch.as_tensor(line))[:, 0].detach().numpy(), level, atol=1e-9)
-    assert title(ax) == f"{len(found)} linear regions"
+    assert title(ax) == f"{len(plane)} linear regions"
     assert (ax.get_xlim(), ax.get_ylim()) == ((-3, 3), (-2, 2))
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("x₀", "x₁")
 
@@ -41,8 +41,8 @@ def test_polygons_of_one_region_have_one_tint_and_no_border_between_them():
     net = network((4, 3), 2)
     with torch.no_grad():
         net[2].bias.fill_(-1e6)
-    found = regions_in_plane(net, ((-1, 1), (-1, 1)))
-    ax = regions(found)
+    plane = regions_in_plane(net, ((-1, 1), (-1, 1)))
+    ax = regions(plane)
     parts = drawn(ax)
     assert title(ax) == "1 linear region"
     assert len(np.unique(parts["regions"].get_facecolor(), axis=0)) == 1
@@ -58,15 +58,15 @@ def test_several_outputs_have_no_level_line():
 
 def test_breakpoints_lie_on_the_function():
     net = network((7, 7), 1, outputs=2)
-    found = regions_on_line(net, -4.0, 4.0)
-    ax = breakpoints(found, names=["a", "b"])
+    line = regions_on_line(net, -4.0, 4.0)
+    ax = breakpoints(line, names=["a", "b"])
     lines = {line.get_label(): line for line in ax.get_lines()}
     x = lines["a"].get_xdata()
-    np.testing.assert_allclose(x[1:-1], found.points[:, 0])
+    np.testing.assert_allclose(x[1:-1], line.points[:, 0])
     answers = net(torch.as_tensor(x)[:, None]).detach().numpy()
     np.testing.assert_allclose(lines["a"].get_ydata(), answers[:, 0], atol=1e-9)
     np.testing.assert_allclose(lines["b"].get_ydata(), answers[:, 1], atol=1e-9)
-    assert title(ax) == f"{len(found)} linear regions with {len(found) - 1} breakpoints"
+    assert title(ax) == f"{len(line)} linear regions with {len(line) - 1} breakpoints"
     assert {text.get_text() for text in ax.texts} == {"a", "b"}
     assert ax.get_xlabel() == "x"
 
@@ -78,10 +78,10 @@ def test_lines_in_space_are_drawn_over_the_share_of_the_way():
 
 
 def test_errors():
-    found = regions_on_line(network((3,), 1), -1.0, 1.0)
+    line = regions_on_line(network((3,), 1), -1.0, 1.0)
     with pytest.raises(DataError, match=r"regions draws what theory.regions_in_plane returns; found a LineRegions"):
-        regions(found)
+        regions(line)
     with pytest.raises(DataError, match=r"breakpoints draws what theory.regions_on_line returns; found a dict"):
         breakpoints({})
     with pytest.raises(DataError, match="names must be one for each of the 1 outputs; found 2"):
-        breakpoints(found, names=["a", "b"])
+        breakpoints(line, names=["a", "b"])

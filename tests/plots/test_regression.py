@@ -84,11 +84,11 @@ def test_pure_noise_rarely_looks_like_a_trend():
     from matplotlib import pyplot as plt
 
     _, ax = plt.subplots()
-    found = []
+    titles = []
     for _ in range(60):
         ax.clear()
-        found.append(plots.residuals(model, X, X[:, 0] + rng.normal(size=40), ax=ax).get_title(loc="left"))
-    assert sum(not title.startswith("Residuals show no trend") for title in found) <= 5
+        titles.append(plots.residuals(model, X, X[:, 0] + rng.normal(size=40), ax=ax).get_title(loc="left"))
+    assert sum(not title.startswith("Residuals show no trend") for title in titles) <= 5
     assert plots.residuals(model, X, X[:, 0]).get_title(loc="left") == "Residuals show no trend"
 
 

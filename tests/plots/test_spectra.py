@@ -33,14 +33,14 @@ def test_eigenvector_k_of_a_path_changes_its_sign_k_times(number):
     ax = spectrum(PATH, number)
     start = f"Eigenvector {number} changes its sign along "
     assert title(ax) == start + (f"{number} of 7 edges" if number else "no edge")
-    drawn = [each for each in ax.collections if isinstance(each, LineCollection)]
-    assert [len(each.get_segments()) for each in drawn] == [7 - number, number]
+    drawn = [artist for artist in ax.collections if isinstance(artist, LineCollection)]
+    assert [len(artist.get_segments()) for artist in drawn] == [7 - number, number]
 
 
 def test_nodes_are_as_large_as_their_entries_and_where_they_are_put():
     places = np.column_stack([np.arange(8), np.zeros(8)])
     ax = spectrum(PATH, 2, places=places)
-    (nodes,) = [each for each in ax.collections if isinstance(each, PathCollection)]
+    (nodes,) = [artist for artist in ax.collections if isinstance(artist, PathCollection)]
     np.testing.assert_allclose(nodes.get_offsets(), places)
     vector = graph_spectrum(PATH).vectors[:, 2]
     np.testing.assert_allclose(nodes.get_array(), vector)

@@ -18,8 +18,8 @@ X = np.array([0.1, -0.3, 0.5, 5.2, 4.1, 4.5, 0.0, -0.1])
 
 
 def strip(ax):
-    (found,) = ax.child_axes
-    return found
+    (inset,) = ax.child_axes
+    return inset
 
 
 def test_bands_are_the_stays_of_the_decoded_path(model):

@@ -33,14 +33,14 @@ def test_all_outcomes_of_finite_distributions():
         np.testing.assert_allclose(outcomes(distribution).log_probs, expected, rtol=1e-12)
     assert outcomes(OneHotCategorical(P)).values.tolist() == np.eye(3).tolist()
     np.testing.assert_allclose(outcomes(Bernoulli(torch.tensor(0.3))).log_probs, np.log([0.7, 0.3]), rtol=1e-6)
-    found = outcomes(Binomial(4, torch.tensor(0.3, dtype=torch.float64)))
-    np.testing.assert_allclose(found.log_probs, stats.binom.logpmf(range(5), 4, 0.3), rtol=1e-12)
+    binomial = outcomes(Binomial(4, torch.tensor(0.3, dtype=torch.float64)))
+    np.testing.assert_allclose(binomial.log_probs, stats.binom.logpmf(range(5), 4, 0.3), rtol=1e-12)
     assert outcomes(Poisson(2.0)) is None
 
 
 def test_a_probability_that_underflows_keeps_its_logit():
-    found = outcomes(Categorical(logits=torch.tensor([0.0, -2000.0], dtype=torch.float64)))
-    np.testing.assert_allclose(found.log_probs, [0.0, -2000.0])
+    categorical = outcomes(Categorical(logits=torch.tensor([0.0, -2000.0], dtype=torch.float64)))
+    np.testing.assert_allclose(categorical.log_probs, [0.0, -2000.0])
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_a_probability_that_underflows_keeps_its_logit():
     ],
 )
 def test_log_prob_is_minus_infinity_outside_the_support(distribution, values, expected):
-    found = log_prob(distribution, torch.tensor(values, dtype=torch.float64))
-    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+    answer = log_prob(distribution, torch.tensor(values, dtype=torch.float64))
+    np.testing.assert_allclose(answer, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_tables_are_checked_and_sum_to_one():

@@ -80,8 +80,8 @@ def test_quantile_undoes_the_cdf_of_counts(name, dtype):
     distribution, _ = DISCRETE[name]
     probability = cdf(distribution, counts).to(dtype)
     below = (probability > 1e-30) & (probability < 1)  # float32 knows no smaller ones
-    found = quantile(distribution, probability)
-    torch.testing.assert_close(found[below], counts.expand_as(found)[below])
+    restored = quantile(distribution, probability)
+    torch.testing.assert_close(restored[below], counts.expand_as(restored)[below])
 
 
 def test_float32_in_float32_out():
@@ -113,10 +113,10 @@ def test_mixture_of_counts_is_the_smallest_that_reaches(generator):
     rates = torch.tensor([[0.5, 20.0], [3.0, 4.0]], dtype=torch.float64)
     mixture = td.MixtureSameFamily(td.Categorical(torch.tensor([[0.4, 0.6], [0.5, 0.5]])), td.Poisson(rates))
     probabilities = torch.rand(50, 1, dtype=torch.float64)
-    found = quantile(mixture, probabilities)
-    assert found.shape == (50, 2)
-    assert bool((cdf(mixture, found) >= probabilities).all())
-    assert bool((cdf(mixture, found - 1) < probabilities).all())
+    quantiles = quantile(mixture, probabilities)
+    assert quantiles.shape == (50, 2)
+    assert bool((cdf(mixture, quantiles) >= probabilities).all())
+    assert bool((cdf(mixture, quantiles - 1) < probabilities).all())
 
 
 def test_one_component_is_that_component():

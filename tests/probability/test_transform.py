@@ -124,8 +124,8 @@ def square(transform, x):
     size = len(x)
 
     def free(one):
-        found = transform(one)
-        return found if found.shape == one.shape else found.reshape(-1)[:size]
+        moved = transform(one)
+        return moved if moved.shape == one.shape else moved.reshape(-1)[:size]
 
     return jacobian(free, x)
 

@@ -201,8 +201,8 @@ def test_scores_start_at_order_one():
     q, k = torch.randn(200, 16), torch.randn(200, 16)
     for name, size in {"scaled": 1.0, "general": 1.0, "dot": 16.0}.items():
         score = score_of(name, 16)
-        found = score(q, k) if callable(score) else q @ k.T * (0.25 if name == "scaled" else 1.0)
-        assert abs(found.var() / size - 1) < 0.2
+        scores = score(q, k) if callable(score) else q @ k.T * (0.25 if name == "scaled" else 1.0)
+        assert abs(scores.var() / size - 1) < 0.2
     assert 0.1 < score_of("additive", 16)(q, k).var() < 2
 
 

@@ -38,15 +38,15 @@ def test_a_series_is_the_sum_of_the_equation(padding, kernel, stride, dilation):
     """y[o][p] = b[o] + Σᵢ Σⱼ w[o, i][j] x[i][s·p + d·j − l]."""
     conv = Conv(2, 3, kernel, dims=1, stride=stride, dilation=dilation, padding=padding).double()
     x = torch.randn(4, 2, 7, dtype=torch.float64)
-    found = conv(x)
+    output = conv(x)
     before = 0 if padding == "valid" else dilation * (kernel - 1) // 2
-    for p in range(found.shape[-1]):
+    for p in range(output.shape[-1]):
         expected = conv.bias.expand(4, 3)
         for j in range(kernel):
             expected = expected + at(x, stride * p + dilation * j - before, padding) @ conv.weight[:, :, j].T
-        torch.testing.assert_close(found[..., p], expected, atol=1e-12, rtol=0)
+        torch.testing.assert_close(output[..., p], expected, atol=1e-12, rtol=0)
     size = output_size(7, kernel, stride=stride, dilation=dilation) if padding == "valid" else -(-7 // stride)
-    assert found.shape[-1] == size
+    assert output.shape[-1] == size
 
 
 @pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2), (3, 2)])

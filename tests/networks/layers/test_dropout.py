@@ -17,22 +17,22 @@ def test_the_mask_is_that_of_torch_and_owned_by_the_generator():
     x = torch.randn(100, 30)
     before = torch.get_rng_state()
     with drawing(7):
-        found = Dropout(0.3)(x)
+        masked = Dropout(0.3)(x)
     assert torch.equal(torch.get_rng_state(), before)
     with isolated(7):
-        assert torch.equal(nn.Dropout(0.3)(x), found)
+        assert torch.equal(nn.Dropout(0.3)(x), masked)
 
 
 def test_gradients_pass_where_numbers_were_kept():
     x = torch.randn(50, requires_grad=True)
-    found = dropped(x, 0.4)
-    found.sum().backward()
-    assert torch.equal(x.grad == 0, found == 0)
+    masked = dropped(x, 0.4)
+    masked.sum().backward()
+    assert torch.equal(x.grad == 0, masked == 0)
     torch.testing.assert_close(x.grad[x.grad != 0], torch.full_like(x.grad[x.grad != 0], 1 / 0.6))
 
 
 def test_members_under_vmap_have_masks_of_their_own():
     x = torch.ones(64)
     with drawing(0):
-        found = torch.vmap(lambda scale: scale * Dropout(0.5)(x), randomness="different")(torch.ones(4))
-    assert len({tuple(row.tolist()) for row in found}) == 4  # two rows of 64 agree with probability 2⁻⁶⁴
+        masked = torch.vmap(lambda scale: scale * Dropout(0.5)(x), randomness="different")(torch.ones(4))
+    assert len({tuple(row.tolist()) for row in masked}) == 4  # two rows of 64 agree with probability 2⁻⁶⁴

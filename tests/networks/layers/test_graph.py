@@ -69,10 +69,10 @@ def test_edges_have_a_direction_and_may_be_several():
 def test_matrices_are_made_once_and_go_with_their_graphs():
     _, graphs = two()
     makers = [adjacency, normalised_adjacency, laplacian, sources, targets, owners]
-    found = [make(graphs) for make in makers]
-    assert all(make(graphs) is each for make, each in zip(makers, found, strict=True))
-    for each in found:
-        each.T @ (each @ torch.ones(each.shape[1], 1, dtype=torch.float64))
+    matrices = [make(graphs) for make in makers]
+    assert all(make(graphs) is matrix for make, matrix in zip(makers, matrices, strict=True))
+    for matrix in matrices:
+        matrix.T @ (matrix @ torch.ones(matrix.shape[1], 1, dtype=torch.float64))
     watched = weakref.ref(graphs)
     gc.disable()
     try:
@@ -98,17 +98,17 @@ def test_the_readout_of_many_graphs_is_that_of_each(how):
     _, graphs = two()
     h = torch.randn(len(graphs.features), 3, dtype=torch.float64)
     parts = h.split(graphs.lengths.tolist())
-    each = [getattr(part, {"max": "amax"}.get(how, how))(0) for part in parts]
-    torch.testing.assert_close(readout(h, graphs, how), torch.stack(each))
+    by_graph = [getattr(part, {"max": "amax"}.get(how, how))(0) for part in parts]
+    torch.testing.assert_close(readout(h, graphs, how), torch.stack(by_graph))
 
 
 def test_segment_softmax_sums_to_one_whatever_the_size_of_the_scores():
     index = torch.tensor([0, 2, 0, 2, 2])
     at = Selection(lambda: index, 5, 3, torch.float64)
     scores = torch.tensor([[1e4], [-1e4], [1e4 - 1], [-1e4], [-1e4 + 2]], dtype=torch.float64)
-    found = segment_softmax(scores, at)
+    weights = segment_softmax(scores, at)
     for k in (0, 2):
-        torch.testing.assert_close(found[index == k], scores[index == k].softmax(0))
+        torch.testing.assert_close(weights[index == k], scores[index == k].softmax(0))
     small = torch.randn(5, 2, dtype=torch.float64, requires_grad=True)
     torch.autograd.gradcheck(lambda s: segment_softmax(s, at), small)
 

@@ -23,12 +23,12 @@ def made(edge_features=0):
     """A random graph and a path with a node by itself, in float64."""
     path = nx.path_graph(4)
     path.add_node(4)
-    found = []
+    graphs = []
     for drawn in (nx.gnp_random_graph(8, 0.4, seed=1), path):
         graph = Graph.from_networkx(drawn)
         values = torch.randn(graph.edges.shape[1], edge_features) if edge_features else None
-        found.append(Graph(torch.randn(len(graph), 3), graph.edges, values))
-    return Graphs.of(found).map(lambda x: x.double())
+        graphs.append(Graph(torch.randn(len(graph), 3), graph.edges, values))
+    return Graphs.of(graphs).map(lambda x: x.double())
 
 
 LAYERS = {
@@ -151,9 +151,9 @@ def test_layers_are_vectorised_over_parameters_on_new_graphs(name):
     graphs = made(2)
     torch.testing.assert_close(together(many, graphs), torch.stack([apart(i, graphs) for i in range(2)]))
     fresh = graphs.map(lambda x: x.clone())
-    found = jacrev(lambda p: functional_call(layer, p, (fresh,)))(own)
+    derivative = jacrev(lambda p: functional_call(layer, p, (fresh,)))(own)
     again = jacrev(lambda p: functional_call(layer, p, (graphs,)))(own)
-    torch.testing.assert_close(found, again)
+    torch.testing.assert_close(derivative, again)
     torch.testing.assert_close(layer(fresh), layer(graphs))
 
 

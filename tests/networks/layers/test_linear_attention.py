@@ -51,7 +51,7 @@ def test_what_is_not_there_changes_nothing(causal):
 
 def test_single_precision_stays_close_over_thousands_of_steps():
     q, k, v = (torch.randn(1, 2, 2000, 8) for _ in range(3))
-    single = linear_attend(*(each.float() for each in (q, k, v)), causal=True).double()
+    single = linear_attend(*(tensor.float() for tensor in (q, k, v)), causal=True).double()
     torch.testing.assert_close(single, quadratic(q, k, v, causal=True), rtol=1e-5, atol=1e-5)
 
 

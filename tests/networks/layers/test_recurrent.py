@@ -68,11 +68,11 @@ def test_the_equations(kind, dtype, near):
 
 def test_gradients_are_those_of_the_equations(kind):
     layer, x = made(kind), torch.randn(5, 7, D).double()
-    found, wanted = (
+    gradients, wanted = (
         torch.autograd.grad(out.square().sum(), list(layer.parameters()))
         for out in (layer(x), transcribed(kind, layer.ahead, x))
     )
-    for own, other in zip(found, wanted, strict=True):
+    for own, other in zip(gradients, wanted, strict=True):
         torch.testing.assert_close(own, other)
 
 

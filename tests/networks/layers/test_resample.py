@@ -37,11 +37,11 @@ def blocks(x, factor):
 @pytest.mark.parametrize(("sizes", "factor"), list(itertools.product(SHAPES, (2, 3))))
 def test_down_sampling_is_the_max_mean_or_first_of_each_block(sizes, factor):
     x = noise(2, 3, *sizes)
-    each = blocks(x, factor)
-    torch.testing.assert_close(Downsample("max", factor)(x), each.amax(-1))
-    torch.testing.assert_close(Downsample("mean", factor)(x), each.mean(-1))
+    tiles = blocks(x, factor)
+    torch.testing.assert_close(Downsample("max", factor)(x), tiles.amax(-1))
+    torch.testing.assert_close(Downsample("mean", factor)(x), tiles.mean(-1))
     whole = tuple(slice(0, size // factor) for size in sizes)
-    torch.testing.assert_close(Downsample("stride", factor)(x)[(..., *whole)], each[..., 0])
+    torch.testing.assert_close(Downsample("stride", factor)(x)[(..., *whole)], tiles[..., 0])
     assert Downsample("stride", factor)(x).shape[2:] == tuple(-(-size // factor) for size in sizes)
 
 
@@ -79,9 +79,9 @@ def test_transposed_convolution_is_the_sum_of_its_equation():
     """y[o][f·p + j] = b[o] + Σᵢ w[i, o][j] x[i][p]."""
     up = TransposedConv(3, 2, 2, dims=1).double()
     x = noise(4, 3, 5)
-    found = up(x)
+    output = up(x)
     for p, j in itertools.product(range(5), range(2)):
-        torch.testing.assert_close(found[..., 2 * p + j], up.bias + x[..., p] @ up.weight[:, :, j])
+        torch.testing.assert_close(output[..., 2 * p + j], up.bias + x[..., p] @ up.weight[:, :, j])
 
 
 EVERY_WIDTH = list(itertools.product([(8,), (9,), (8, 6), (7, 5), (5, 8), (4, 9)], (2, 3)))
@@ -123,11 +123,11 @@ def test_unpool_is_the_adjoint_of_max_where_it_stands(sizes):
 def test_bilinear_is_exact_on_planes_away_from_the_edge(factor):
     """A plane a + b·row + c·column, sampled at the new centres (p + ½)/f − ½."""
     rows, columns = torch.meshgrid(torch.arange(6.0), torch.arange(5.0), indexing="ij")
-    found = Upsample("bilinear", factor)((2 + 3 * rows - columns).view(1, 1, 6, 5))[0, 0]
+    enlarged = Upsample("bilinear", factor)((2 + 3 * rows - columns).view(1, 1, 6, 5))[0, 0]
     r, c = ((torch.arange(n * factor) + 0.5) / factor - 0.5 for n in (6, 5))
     plane = 2 + 3 * r.unsqueeze(1) - c
     inside = slice(factor, -factor)
-    torch.testing.assert_close(found[inside, inside], plane[inside, inside], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(enlarged[inside, inside], plane[inside, inside], atol=1e-5, rtol=1e-5)
 
 
 def test_bilinear_is_linear_along_each_axis():

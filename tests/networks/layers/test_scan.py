@@ -36,11 +36,11 @@ def made(shape, dtype=torch.complex128):
 @pytest.mark.parametrize(("dtype", "near"), [(torch.complex64, 1e-5), (torch.complex128, 1e-10)])
 def test_the_scan_and_its_gradients_are_those_of_the_loop(shape, reverse, dtype, near):
     decay, inputs = made(shape, dtype)
-    found = scan(decay, inputs, reverse=reverse)
+    scanned = scan(decay, inputs, reverse=reverse)
     wanted = loop(decay, inputs.flip(-2)).flip(-2) if reverse else loop(decay, inputs)
-    towards = torch.randn_like(found)
-    gradients = [torch.autograd.grad((out * towards).real.sum(), (decay, inputs)) for out in (found, wanted)]
-    for own, other in zip((found, *gradients[0]), (wanted, *gradients[1]), strict=True):
+    towards = torch.randn_like(scanned)
+    gradients = [torch.autograd.grad((out * towards).real.sum(), (decay, inputs)) for out in (scanned, wanted)]
+    for own, other in zip((scanned, *gradients[0]), (wanted, *gradients[1]), strict=True):
         assert (own - other).abs().max() <= near * max(1, other.abs().max())
 
 
@@ -48,9 +48,9 @@ def test_the_scan_and_its_gradients_are_those_of_the_loop(shape, reverse, dtype,
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_chunks_and_the_compiled_loop_agree(shape, reverse, monkeypatch):
     decay, inputs = made(shape)
-    found = scan(decay, inputs, reverse=reverse)
+    compiled = scan(decay, inputs, reverse=reverse)
     monkeypatch.setattr(FILE, "COMPILED", ())
-    torch.testing.assert_close(found, scan(decay, inputs, reverse=reverse), rtol=0, atol=1e-12)
+    torch.testing.assert_close(compiled, scan(decay, inputs, reverse=reverse), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -89,8 +89,8 @@ def test_it_runs_under_vmap():
     gradients = vmap(grad(lambda d: scan(d, inputs).square().sum()))(decays)
     apart = torch.stack([grad(lambda d: loop(d, inputs).square().sum())(decay) for decay in decays])
     torch.testing.assert_close(gradients, apart)
-    each = vmap(jacrev(scan), in_dims=(None, 0))(decays[0], inputs)
-    torch.testing.assert_close(each, torch.stack([jacrev(loop)(decays[0], row) for row in inputs]))
+    jacobians = vmap(jacrev(scan), in_dims=(None, 0))(decays[0], inputs)
+    torch.testing.assert_close(jacobians, torch.stack([jacrev(loop)(decays[0], row) for row in inputs]))
     rows = vmap(scan)(decays, inputs[:4])
     torch.testing.assert_close(rows, torch.stack([loop(d, u) for d, u in zip(decays, inputs[:4], strict=True)]))
 

@@ -51,8 +51,8 @@ def test_a_matrix_first_used_in_a_transformation_serves_after_it(make, transform
     sparse, dense = make()
     h = torch.randn(4, 7, 2, dtype=torch.float64)
     h = h if transform is vmap else h[0]
-    found = transform(lambda h: (sparse @ h).square())(h)
-    torch.testing.assert_close(found, transform(lambda h: (dense @ h).square())(h))
+    transformed = transform(lambda h: (sparse @ h).square())(h)
+    torch.testing.assert_close(transformed, transform(lambda h: (dense @ h).square())(h))
     plain = torch.randn(7, 2, dtype=torch.float64)
     torch.testing.assert_close(sparse @ plain, dense @ plain)
     torch.testing.assert_close(sparse.T @ (sparse @ plain), dense.T @ dense @ plain)
@@ -77,7 +77,7 @@ def test_the_largest_of_each_segment():
     values = torch.tensor([[1.0, 9.0], [5.0, 0.0], [3.0, -1.0], [2.0, 7.0]])
     assert at.largest(values).tolist() == [[5.0, 0.0], [-torch.inf, -torch.inf], [3.0, 9.0]]
     many = torch.randn(5, 4, 2)
-    torch.testing.assert_close(vmap(at.largest)(many), torch.stack([at.largest(each) for each in many]))
+    torch.testing.assert_close(vmap(at.largest)(many), torch.stack([at.largest(member) for member in many]))
 
 
 def test_a_matrix_and_its_transposed_go_without_the_garbage_collector():
@@ -89,6 +89,6 @@ def test_a_matrix_and_its_transposed_go_without_the_garbage_collector():
     try:
         del sparse
         h.grad = None
-        assert [each() for each in watched] == [None, None]
+        assert [reference() for reference in watched] == [None, None]
     finally:
         gc.enable()
