@@ -64,7 +64,7 @@ def solved(seeds: int) -> list[Result]:
             )
             for s in range(seeds)
         ]
-        error = float(np.median([each.mean() for each in errors]))
+        error = float(np.median([squares.mean() for squares in errors]))
         words = f"{STEPS} steps, {ROWS:,} sequences, {epochs} epochs; knowing nothing gives {NOTHING:.3f}"
         results.append(
             Result(f"adding_problem, {name}", "solved", error, SOLVED, words, error < NOTHING, 1.0, "squared error")

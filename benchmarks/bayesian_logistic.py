@@ -49,11 +49,11 @@ def run(repeats: int = 3) -> list[Result]:
     ours = runs["likely"]
     mean = ours[-1].draws.reshape(-1, 31).mean(0)
     std = ours[-1].draws.reshape(-1, 31).std(0)
-    rhat = max(each.rhat for each in ours)
+    rhat = max(chain.rhat for chain in ours)
 
     def line(peer: str, name: str, target: float | None, seconds: Callable[[Run], float]) -> Result:
         theirs = runs[name]
-        costs = [[1000 * of(each) / each.ess for each in side] for side, of in ((ours, _whole), (theirs, seconds))]
+        costs = [[1000 * of(chain) / chain.ess for chain in side] for side, of in ((ours, _whole), (theirs, seconds))]
         gap = np.abs(theirs[-1].draws.reshape(-1, 31).mean(0) - mean) / std * np.sqrt(theirs[-1].ess)
         words = (
             f"ESS {ours[-1].ess:.0f} in {ours[-1].seconds:.2f} s (R-hat {rhat:.4f}) against {theirs[-1].ess:.0f} in "
@@ -67,13 +67,13 @@ def run(repeats: int = 3) -> list[Result]:
 
     return [
         line("NumPyro NUTS", "NumPyro NUTS", 1 / 5, _whole),
-        line("NumPyro NUTS, compiled", "NumPyro NUTS", None, lambda each: each.compiled or each.seconds),
+        line("NumPyro NUTS, compiled", "NumPyro NUTS", None, lambda run: run.compiled or run.seconds),
         line("Pyro NUTS", "Pyro NUTS", 1 / 50, _whole),
     ]
 
 
-def _whole(each: Run) -> float:
-    return each.seconds
+def _whole(run: Run) -> float:
+    return run.seconds
 
 
 def _diagnosed(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,9 +99,9 @@ def _apart(name: str, seed: int) -> Run:
         path = os.path.join(folder, "draws.npz")
         command = [sys.executable, "-m", "benchmarks.bayesian_logistic", name, str(seed), path]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        with np.load(path) as found:
-            compiled = float(found["compiled"])
-            return Run(float(found["seconds"]), found["draws"], None if np.isnan(compiled) else compiled)
+        with np.load(path) as saved:
+            compiled = float(saved["compiled"])
+            return Run(float(saved["seconds"]), saved["draws"], None if np.isnan(compiled) else compiled)
 
 
 def _likely(seed: int) -> Run:
@@ -173,8 +173,8 @@ def _pyro(seed: int) -> Run:
 
 def _one_side(name: str, seed: int, path: str) -> None:
     sides = {"likely": _likely, "NumPyro NUTS": _numpyro, "Pyro NUTS": _pyro}
-    found = sides[name](seed)
-    np.savez(path, seconds=found.seconds, draws=found.draws, compiled=found.compiled or np.nan)
+    run = sides[name](seed)
+    np.savez(path, seconds=run.seconds, draws=run.draws, compiled=run.compiled or np.nan)
 
 
 if __name__ == "__main__":

@@ -45,24 +45,24 @@ def run(repeats: int = 5) -> list[Result]:
     queries = evidence(model)
 
     def likely_marginals(asked: list[dict[str, str]]) -> Answers:
-        return [{name: list(each.values()) for name, each in model.marginals(known).items()} for known in asked]
+        return [{name: list(states.values()) for name, states in model.marginals(known).items()} for known in asked]
 
     def agrum_marginals() -> Answers:
-        found = []
+        answers = []
         for known in queries:
             lazy.setEvidence(known)
             lazy.makeInference()
-            found.append({name: lazy.posterior(name).tolist() for name in model.names_})
-        return found
+            answers.append({name: lazy.posterior(name).tolist() for name in model.names_})
+        return answers
 
     def pgmpy_marginals() -> Answers:
-        found = []
+        answers = []
         for known in queries[:FEW]:
             free = [name for name in model.names_ if name not in known]
-            each = {n: eliminate.query([n], evidence=known, show_progress=False) for n in free}
-            order = {n: [factor.state_names[n].index(s) for s in model.states_[n]] for n, factor in each.items()}
-            found.append({name: factor.values[order[name]].tolist() for name, factor in each.items()})
-        return found
+            factors = {n: eliminate.query([n], evidence=known, show_progress=False) for n in free}
+            order = {n: [factor.state_names[n].index(s) for s in model.states_[n]] for n, factor in factors.items()}
+            answers.append({name: factor.values[order[name]].tolist() for name, factor in factors.items()})
+        return answers
 
     def quality(mine: Answers, other: Answers) -> tuple[str, bool]:
         apart = max(
@@ -96,13 +96,13 @@ def fill(agrum: Any, model: BayesianNetwork) -> None:
 def evidence(model: BayesianNetwork) -> list[dict[str, str]]:
     """Random states of 5 random variables, without the combinations that cannot be."""
     rng = np.random.default_rng(0)
-    found: list[dict[str, str]] = []
-    while len(found) < QUERIES:
+    possible: list[dict[str, str]] = []
+    while len(possible) < QUERIES:
         names = [model.names_[place] for place in rng.choice(len(model.names_), 5, replace=False)]
         known = {name: model.states_[name][rng.integers(len(model.states_[name]))] for name in names}
         if model.evidence_log_prob(known) > -np.inf:
-            found.append(known)
-    return found
+            possible.append(known)
+    return possible
 
 
 if __name__ == "__main__":

@@ -49,5 +49,5 @@ def _loosest(solver: Solver, reference: np.ndarray) -> float:
     return next((tol for tol in LADDER if _error(solver(tol), reference) <= EXACT), LADDER[-1])
 
 
-def _error(found: np.ndarray, reference: np.ndarray) -> float:
-    return float(np.abs(found - reference).max() / np.abs(reference).max())
+def _error(estimate: np.ndarray, reference: np.ndarray) -> float:
+    return float(np.abs(estimate - reference).max() / np.abs(reference).max())

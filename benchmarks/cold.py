@@ -53,14 +53,16 @@ def run(repeats: int = 7) -> list[Result]:
             cold.seconds.append(whole)
             least.seconds.append(peer)
     peer_name, words = "import torch, sklearn + the fit itself", f"made data: accuracy {score:.3f}"
-    found = [Result("cold, first fit", peer_name, cold.median, least.median, words, score > 0.9, TARGET)]
+    results = [Result("cold, first fit", peer_name, cold.median, least.median, words, score > 0.9, TARGET)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.likely"
         Regressor().fit(np.eye(3), np.arange(3.0)).save(path)
         for name, arguments in (("show", ["show", str(path)]), ("--help", ["--help"])):
             seconds = _median(arguments, repeats)
-            found.append(Result(f"cold, likely {name}", "the limit", seconds, SECONDS[name], "new process", True, 1.0))
-    return found
+            results.append(
+                Result(f"cold, likely {name}", "the limit", seconds, SECONDS[name], "new process", True, 1.0)
+            )
+    return results
 
 
 def _median(arguments: list[str], repeats: int) -> float:

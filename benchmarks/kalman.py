@@ -46,8 +46,8 @@ def _smoother(k: int, p: int, missing: float, repeats: int) -> list[Result]:
     return compare(name, timed, _difference, {"statsmodels": 1 / 3})
 
 
-def _answers(found: object) -> tuple[np.ndarray, np.ndarray]:
-    return found.smoothed_state.T, np.moveaxis(found.smoothed_state_cov, 2, 0)  # type: ignore[attr-defined]
+def _answers(smoothed: object) -> tuple[np.ndarray, np.ndarray]:
+    return smoothed.smoothed_state.T, np.moveaxis(smoothed.smoothed_state_cov, 2, 0)  # type: ignore[attr-defined]
 
 
 def _difference(mine: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> tuple[str, bool]:

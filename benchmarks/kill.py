@@ -90,9 +90,9 @@ def _saves(folder: Path, kills: int) -> Result:
     for _ in range(kills):
         _killed(SAVE, [*paths, path], 0.3 * rng.random())
         likely.load(path)
-        found = _tensors(path)
-        good += found in allowed
-        seen.add(allowed.index(found) if found in allowed else None)
+        tensors = _tensors(path)
+        good += tensors in allowed
+        seen.add(allowed.index(tensors) if tensors in allowed else None)
     rest = len(list(folder.glob(".saved*")))
     words = f"{len(seen)} of 2 models found in place; {rest} partial files left beside it"
     return Result("kill, saves that left a good file", "kills", good, kills, words, good == kills, 1.0, "")

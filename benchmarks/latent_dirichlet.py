@@ -63,9 +63,11 @@ def run(repeats: int = 3) -> list[Result]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", RuntimeWarning)  # that two workers are not reproducible
                 model.train(SWEEPS, workers=workers)
-            found = np.full((TOPICS, train.shape[1]), 1e-12)
-            found[:, np.array(model.used_vocabs, dtype=int)] = [model.get_topic_word_dist(k) for k in range(TOPICS)]
-            return found
+            topic_word = np.full((TOPICS, train.shape[1]), 1e-12)
+            topic_word[:, np.array(model.used_vocabs, dtype=int)] = [
+                model.get_topic_word_dist(k) for k in range(TOPICS)
+            ]
+            return topic_word
 
         return fit
 

@@ -65,8 +65,8 @@ def sklearn_fit(data: Split) -> MLPClassifier:
 
 
 def accuracy(model: Any, data: Split) -> float:
-    found = model.predict(data.x) if hasattr(model, "predict") else predict_module(model, data.x)
-    return float(np.mean(found == data.y))
+    labels = model.predict(data.x) if hasattr(model, "predict") else predict_module(model, data.x)
+    return float(np.mean(labels == data.y))
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ def sklearn_fit(data: Split) -> MLPClassifier:
 
 
 def accuracy(model: Any, data: Split) -> float:
-    found = model.predict(data.x_test) if hasattr(model, "predict") else predict_module(model, data.x_test)
-    return float(np.mean(found == data.y_test))
+    labels = model.predict(data.x_test) if hasattr(model, "predict") else predict_module(model, data.x_test)
+    return float(np.mean(labels == data.y_test))
 
 
 if __name__ == "__main__":

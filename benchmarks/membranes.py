@@ -37,9 +37,9 @@ def run(repeats: int = 1) -> list[Result]:
     minutes = (time.perf_counter() - start) / 60
     truth = labels[TRAIN:]
     membrane = np.concatenate([model.predict_proba(images[i : i + 1])[..., 0] for i in range(TRAIN, len(images))])
-    found = (membrane < 0.5).astype(int)
-    accuracy = float(np.mean(found == truth))
-    overlaps = [np.sum((found == k) & (truth == k)) / np.sum((found == k) | (truth == k)) for k in (0, 1)]
+    predicted = (membrane < 0.5).astype(int)
+    accuracy = float(np.mean(predicted == truth))
+    overlaps = [np.sum((predicted == k) & (truth == k)) / np.sum((predicted == k) | (truth == k)) for k in (0, 1)]
     draw(images[TRAIN, 0], membrane[0], truth[0])
     words = (
         f"accuracy {accuracy:.4f}, IoU {overlaps[0]:.3f} of membranes and {overlaps[1]:.3f} of cells, {minutes:.1f} min"

@@ -92,10 +92,10 @@ ANSWERED, MOST = 5_000_000, 300.0
 
 def run(repeats: int = 1) -> list[Result]:
     """Memory does not vary with the load, so that one run of each is enough."""
-    found = {name: _measure(*fit) for name, fit in FITS.items()}
+    measured = {name: _measure(*fit) for name, fit in FITS.items()}
     results = []
     for name, peer in PEERS.items():
-        (more, score), (theirs, their_score) = found[name], found[peer]
+        (more, score), (theirs, their_score) = measured[name], measured[peer]
         words = f"made data: score {score:.4f}; {peer} takes {theirs:.0f} MB more, score {their_score:.4f}"
         equal = score >= their_score - 0.01
         results.append(Result(f"memory, {name}", "the data", more, DATA, words, equal, 1.0, "MB"))

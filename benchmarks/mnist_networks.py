@@ -24,8 +24,8 @@ MINUTES = 10.0
 def run(repeats: int = 1) -> list[Result]:
     conv = ConvNet((32, 64), dropout=0.3, hidden=(128,))
     dense = MLP((512, 512), dropout=0.3)
-    found = _lines("ConvNet, 12 epochs", conv, (1, 28, 28), 12, 0.992)
-    return found + _lines("MLP with dropout, 20 epochs", dense, (784,), 20, 0.984)
+    results = _lines("ConvNet, 12 epochs", conv, (1, 28, 28), 12, 0.992)
+    return results + _lines("MLP with dropout, 20 epochs", dense, (784,), 20, 0.984)
 
 
 def _lines(name: str, network: Network, shape: tuple[int, ...], epochs: int, asked: float) -> list[Result]:

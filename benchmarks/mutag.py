@@ -54,7 +54,7 @@ def run(repeats: int = 3) -> list[Result]:
     for again, fold in np.ndindex(*scores.shape):
         fitted = model(1000 * again + fold).fit([graphs[i] for i in train[fold]], y[train[fold]])
         scores[again, fold] = fitted.score([graphs[i] for i in test[fold]], y[test[fold]])
-    passes = ", ".join(f"{each:.3f}" for each in scores.mean(1))
+    passes = ", ".join(f"{accuracy:.3f}" for accuracy in scores.mean(1))
     words = f"accuracy {scores.mean():.3f} (passes of 10 folds: {passes})"
     return [Result("MUTAG, MessagePassing", "target", 1 - scores.mean(), 1 - TARGET, words, True, 1.0, unit="error")]
 

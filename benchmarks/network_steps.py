@@ -39,11 +39,11 @@ MARGIN = 0.15
 
 def run(repeats: int = 9) -> list[Result]:
     data = mnist(ROWS)
-    found = []
+    results = []
     for name, (network, shape) in NETWORKS.items():
         x, x_test = (rows.reshape(-1, *shape) for rows in (data.x, data.x_test[:2_000]))
-        found += _compare(name, network, x, data.y, x_test, data.y_test[:2_000], repeats)
-    return found
+        results += _compare(name, network, x, data.y, x_test, data.y_test[:2_000], repeats)
+    return results
 
 
 def _compare(

@@ -64,12 +64,12 @@ def _agreement(name: str, answer: np.ndarray, eta: np.ndarray) -> tuple[str, boo
 def _microseconds(mine: Callable[[], Any], peer: Callable[[], Any], repeats: int) -> tuple[Timed, Timed]:
     timed = (Timed(), Timed())
     for repeat in range(-1, repeats):
-        for call, found in zip((mine, peer), timed, strict=True):
+        for call, side in zip((mine, peer), timed, strict=True):
             start = time.perf_counter()
             for _ in range(CALLS):
                 call()
             if repeat >= 0:
-                found.seconds.append((time.perf_counter() - start) / CALLS * 1e6)
+                side.seconds.append((time.perf_counter() - start) / CALLS * 1e6)
     return timed
 
 

@@ -43,9 +43,11 @@ def _schools(seed: int) -> np.ndarray:
     effect, error = torch.from_numpy(EFFECT), torch.from_numpy(ERROR)
 
     def log_prob(x: torch.Tensor) -> torch.Tensor:
-        mean, scale, each = x[:, :1], x[:, 1:2], x[:, 2:]
-        prior = -0.5 * (mean[:, 0] / 5).square() - torch.log1p((scale[:, 0] / 5).square()) - 0.5 * each.square().sum(1)
-        return prior - 0.5 * ((effect - mean - scale * each) / error).square().sum(1)
+        mean, scale, schools = x[:, :1], x[:, 1:2], x[:, 2:]
+        prior = (
+            -0.5 * (mean[:, 0] / 5).square() - torch.log1p((scale[:, 0] / 5).square()) - 0.5 * schools.square().sum(1)
+        )
+        return prior - 0.5 * ((effect - mean - scale * schools) / error).square().sum(1)
 
     start = torch.zeros(256, 10)
     start[:, 1] = 1.0
@@ -56,10 +58,10 @@ def _schools(seed: int) -> np.ndarray:
 def _normal(seed: int) -> np.ndarray:
     precision = torch.from_numpy(np.linalg.inv(COVARIANCE))
     start = torch.zeros(128, SIZE)
-    found = sample(
+    chains = sample(
         lambda x: -0.5 * ((x @ precision) * x).sum(1), start, HMC(), draws=100, warmup=150, random_state=seed
     )
-    return found.draws.numpy()
+    return chains.draws.numpy()
 
 
 def _schools_model() -> None:
@@ -68,8 +70,8 @@ def _schools_model() -> None:
 
     mean = numpyro.sample("mean", dist.Normal(0, 5))
     scale = numpyro.sample("scale", dist.HalfCauchy(5))
-    each = numpyro.sample("each", dist.Normal(0, 1).expand([8]).to_event(1))
-    numpyro.sample("effect", dist.Normal(mean + scale * each, ERROR), obs=EFFECT)
+    schools = numpyro.sample("schools", dist.Normal(0, 1).expand([8]).to_event(1))
+    numpyro.sample("effect", dist.Normal(mean + scale * schools, ERROR), obs=EFFECT)
 
 
 def _normal_model() -> None:
@@ -131,11 +133,11 @@ def compare_draws(
 
 def _ran(chains: Any, key: Any, read: Callable[[dict[str, np.ndarray]], np.ndarray] | None) -> np.ndarray:
     chains.run(key)
-    found = chains.get_samples(group_by_chain=True)
+    samples = chains.get_samples(group_by_chain=True)
     if read is not None:
-        return read({name: np.asarray(value) for name, value in found.items()})
-    order = [name for name in ("mean", "scale", "each", "x") if name in found]
-    return np.concatenate([np.asarray(found[name]).reshape(4, 1000, -1) for name in order], 2)
+        return read({name: np.asarray(value) for name, value in samples.items()})
+    order = [name for name in ("mean", "scale", "schools", "x") if name in samples]
+    return np.concatenate([np.asarray(samples[name]).reshape(4, 1000, -1) for name in order], 2)
 
 
 def _timed(call: Callable[[], np.ndarray]) -> tuple[float, np.ndarray]:
@@ -152,8 +154,8 @@ def _worst(what: str, draws: np.ndarray) -> float:
     library = arviz()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = getattr(library, what)(library.convert_to_dataset({"x": draws}))["x"].values
-    return float(found.min() if what == "ess" else found.max())
+        values = getattr(library, what)(library.convert_to_dataset({"x": draws}))["x"].values
+    return float(values.min() if what == "ess" else values.max())
 
 
 if __name__ == "__main__":

@@ -120,10 +120,10 @@ def evaluate(data: str, method: str, splits: int) -> Row:
         errors.append(unit * np.sqrt(np.mean((model.predict(rows) - truth) ** 2)))
         scores.append(np.mean(model.log_prob(rows, truth)) - np.log(unit))
     spread = [np.std(v, ddof=1) / len(v) ** 0.5 if splits > 1 else 0.0 for v in (errors, scores)]
-    found = [
+    summary = [
         (round(float(np.mean(v)), 4), round(float(own), 4)) for v, own in zip((errors, scores), spread, strict=True)
     ]
-    return Row(data, method, budget, splits, *found)
+    return Row(data, method, budget, splits, *summary)
 
 
 def table(rows: list[Row]) -> str:
@@ -156,7 +156,7 @@ def _with_error(number: tuple[float, float], splits: int) -> str:
 
 def write(row: Row) -> None:
     """Put a line into uci.json, to compute with, and into the page, to read."""
-    known = {tuple(each[:2]): Row(*each) for each in json.loads(KEPT.read_text())} if KEPT.exists() else {}
+    known = {tuple(kept[:2]): Row(*kept) for kept in json.loads(KEPT.read_text())} if KEPT.exists() else {}
     known[row.data, row.method] = row
     ordered = [known[key] for data in SIZES for key in ((data, method) for method in methods(data)) if key in known]
     KEPT.write_text(json.dumps(ordered, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -167,12 +167,12 @@ def write(row: Row) -> None:
 def main() -> None:
     """Every method on every set, or those named (sets, methods); a number is that of splits (20 are published)."""
     arguments = sys.argv[1:]
-    splits = next((int(each) for each in arguments if each.isdigit()), 20)
+    splits = next((int(argument) for argument in arguments if argument.isdigit()), 20)
     sets = [data for data in SIZES if data in arguments] or list(SIZES)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     for data in sets:
-        for method in [each for each in methods(data) if each in arguments] or methods(data):
+        for method in [name for name in methods(data) if name in arguments] or methods(data):
             row = evaluate(data, method, min(splits, FEWER.get((data, method), splits)))
             print(table([row]).splitlines()[-1], flush=True)
             write(row)
