@@ -120,6 +120,17 @@ def test_a_loaded_model_answers_with_the_same_bits(name, tmp_path):
         assert one is None or one.ctypes.data % 64 == two.ctypes.data % 64 == 0 or not one.size
 
 
+@pytest.mark.parametrize("name", models.__all__)
+def test_small_work_is_the_same_however_many_threads_are_allowed(name):
+    """It gets one thread in fits and in answers: two would round otherwise, and wait for each other."""
+    data, said = MODELS[name][1:], []
+    for allowed in (1, 2):
+        torch.set_num_threads(allowed)
+        said.append(answers(fitted(name, 0), data))
+        assert torch.get_num_threads() == allowed
+    assert said[0] == said[1]
+
+
 def regressor(inference, seed):
     dropout = 0.3 if isinstance(inference, MAP | MCDropout) else 0.0
     return models.Regressor(network=MLP((8,), dropout=dropout), inference=inference, random_state=seed)

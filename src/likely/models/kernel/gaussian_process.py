@@ -140,7 +140,7 @@ class GaussianProcess(Labelled):
         places = self._places(x, likelihood, targets, seed)
         module = self._built(self._kernel(likelihood, targets, weight), x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
-        with threads_for(factorisation(len(x) if places is None else len(places))):
+        with threads_for(_solving(x, places)):
             best = learn(problem, places, self.starts, seed, verbose=bool(self.verbose))
         write(free(module), best.numbers[: read(free(module)).numel()])
         rest = best.numbers[read(free(module)).numel() :]
@@ -149,7 +149,8 @@ class GaussianProcess(Labelled):
         self.inducing_ = None if places is None else places.numpy()
         self.numbers_, self.latent_weights_ = rest.numpy(), None
         if isinstance(problem, Laplace):
-            self.latent_weights_ = problem.solve(rest).weights.numpy()
+            with threads_for(_solving(x, places)):
+                self.latent_weights_ = problem.solve(rest).weights.numpy()
         self._posterior = posterior = self._solved(problem)
         self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, best.evaluations
         self.converged_, self.jitter_ = best.converged and posterior.converged, posterior.jitter
@@ -166,8 +167,9 @@ class GaussianProcess(Labelled):
     def _solved(self, problem: Regression | Laplace) -> ExactPosterior | InducingPosterior | LaplacePosterior:
         """The posterior from what was learned, in the same way after `fit` and after `load`."""
         kept = (self.inducing_, self.latent_weights_)
-        inducing, weights = (None if array is None else torch.from_numpy(array).clone() for array in kept)
-        return solve(problem, torch.from_numpy(self.numbers_), inducing, weights)
+        inducing, weights = (None if array is None else torch.from_numpy(array) for array in kept)
+        with threads_for(_solving(problem.x, inducing)):  # as it was searched for: two threads sum otherwise than one
+            return solve(problem, torch.from_numpy(self.numbers_), inducing, weights)
 
     def _built(self, kernel: Kernel, x: Tensor, seed: int) -> KernelModule:
         with isolated(seed):
@@ -198,17 +200,19 @@ class GaussianProcess(Labelled):
             return self.classes_[self._probabilities(X).argmax(-1)]
         if not exact(likelihood):
             return point(self.predict_dist(X)).double().numpy()
-        return torch.cat([self._posterior.location(part)[:, 0] for part in x.split(CHUNK)]).numpy()
+        with threads_for(min(len(x), CHUNK) * self.X_train_.size):
+            return torch.cat([self._posterior.location(part)[:, 0] for part in x.split(CHUNK)]).numpy()
 
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row, a torch distribution of batch shape (n,)."""
         x, likelihood = self._rows(X), self._likelihood()
-        parts = [self._posterior.marginal(part) for part in x.split(CHUNK)]
-        mean, covariance = (torch.cat(part) for part in zip(*parts, strict=True))
-        if exact(likelihood):
-            scale = (covariance[:, 0, 0] + (self.noise_ or 0.0) ** 2).sqrt()
-            return TorchNormal(mean[:, 0], scale, validate_args=False)
-        return predictive(likelihood, mean, covariance, torch.from_numpy(self.shared_))
+        with threads_for(min(len(x), CHUNK) * self._size**2):
+            parts = [self._posterior.marginal(part) for part in x.split(CHUNK)]
+            mean, covariance = (torch.cat(part) for part in zip(*parts, strict=True))
+            if exact(likelihood):
+                scale = (covariance[:, 0, 0] + (self.noise_ or 0.0) ** 2).sqrt()
+                return TorchNormal(mean[:, 0], scale, validate_args=False)
+            return predictive(likelihood, mean, covariance, torch.from_numpy(self.shared_))
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
@@ -291,6 +295,11 @@ class GaussianProcess(Labelled):
         return self._posterior.shared.numpy() if isinstance(self._posterior, LaplacePosterior) else self.numbers_
 
     # --- inside -------------------------------------------------------------------------------------------------
+    @property
+    def _size(self) -> int:
+        """Rows of the matrix that an answer is solved with."""
+        return len(self.X_train_ if self.inducing_ is None else self.inducing_)
+
     def _kernel(self, likelihood: Likelihood, y: Tensor, weight: Tensor) -> Kernel:
         if not isinstance(self.kernel, str) or self.kernel != "auto":
             return as_spec(self.kernel, Kernel, "kernel")
@@ -322,8 +331,9 @@ class GaussianProcess(Labelled):
     def _joint(self, X: Any) -> tuple[Tensor, Tensor]:
         """Means (n, k), and a root of the covariance of all numbers together."""
         x = self._rows(X)
-        mean, covariance = self._posterior.joint(x)
-        return mean, root_of(covariance, float(self._posterior.kernel.diagonal(x).detach().mean()))
+        with threads_for(max(factorisation(len(x)), len(x) * self._size**2)):
+            mean, covariance = self._posterior.joint(x)
+            return mean, root_of(covariance, float(self._posterior.kernel.diagonal(x).detach().mean()))
 
     def _check_arguments(self) -> None:
         if self.mean not in ("constant", "zero"):
@@ -347,7 +357,7 @@ class GaussianProcess(Labelled):
         self.kernel_ = as_spec(Spec.from_json(values.pop("kernel_")), Kernel, "kernel_")
         super()._restore(values, tensors)
         arrays = (self.X_train_, self.y_train_, self.weight_train_)
-        x, y, weight = (torch.from_numpy(array).clone() for array in arrays)
+        x, y, weight = (torch.from_numpy(array) for array in arrays)
         self._likelihood().check(y, "y_train_")
         refuse_many(len(x) if self.inducing_ is None else len(self.inducing_), 1, "the file has too many")
         module = self._built(self.kernel_, x, 0)
@@ -370,3 +380,8 @@ class GaussianProcess(Labelled):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
+
+
+def _solving(x: Tensor, inducing: Tensor | None) -> float:
+    """The work between two waits of what solves for f: a factorisation of the rows, or m inducing points times them."""
+    return factorisation(len(x)) if inducing is None else len(inducing) ** 2 * len(x)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import Tensor
 from ...core.errors import DataError, ModelFileError, TrainingError
 from ...core.learned import Learned
 from ...core.spec import as_spec
+from ...core.threads import factorisation, threads_for
 from ...core.validation import as_rows, check_length
 from ...kernels import Kernel, KernelModule
 from ...kernels.gram import gram
@@ -51,7 +52,8 @@ class KernelMachine(Learned):
     @torch.no_grad()
     def _matrix(self, x: Tensor) -> Tensor:
         """K of the rows of a fit: symmetric and finite."""
-        K = gram(self._module, x)
+        with threads_for(factorisation(len(x))):  # it is to be factorised next
+            K = gram(self._module, x)
         if not bool(torch.isfinite(K.sum())):
             raise DataError(
                 f"kernel={self.kernel_!r} has values that are not finite on these rows; scale the columns of X."
@@ -69,7 +71,9 @@ class KernelMachine(Learned):
             )
         if not len(kept):
             return coefficients.new_zeros((len(x), *coefficients.shape[1:]))
-        return torch.cat([self._module(rows.double(), kept) @ coefficients for rows in _blocks(x, len(kept))])
+        step = max(1, BLOCK // len(kept))
+        with threads_for(min(len(x), step) * kept.numel()):
+            return torch.cat([self._module(rows.double(), kept) @ coefficients for rows in x.split(step)])
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -110,16 +114,14 @@ def check_covariance(K: np.ndarray, kernel: Any) -> None:
     part = torch.from_numpy(K[np.ix_(some, some)])
     level = float(part.diagonal().mean())
     slight = 1e-8 * max(level, 0.0) + 1e-300
-    if torch.linalg.cholesky_ex(part + slight * torch.eye(len(part)))[1]:
+    with threads_for(factorisation(len(part))):
+        failed = bool(torch.linalg.cholesky_ex(part + slight * torch.eye(len(part)))[1])
+    if failed:
         least = float(torch.linalg.eigvalsh(part)[0])
         raise TrainingError(
             f"kernel={kernel!r} is not positive semidefinite on these rows: its matrix has the eigenvalue {least:.3g}, "
             "so that there is no feature space to separate them in; take another kernel."
         )
-
-
-def _blocks(x: Tensor, columns: int) -> Iterator[Tensor]:
-    yield from x.split(max(1, BLOCK // columns))
 
 
 def _written(kernel: Kernel) -> dict[str, Any] | None:

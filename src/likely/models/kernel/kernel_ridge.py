@@ -20,6 +20,7 @@ from ...core.declared import AMOUNT, NOT_NEGATIVE, Array, Arrays, Values, maybe
 from ...core.draws import Refused
 from ...core.errors import DataError
 from ...core.spec import require
+from ...core.threads import factorisation, threads_for
 from ...core.validation import as_weights
 from ...kernels import RBF
 from ...kernels.cholesky import cholesky, report_jitter
@@ -67,15 +68,16 @@ class KernelRidge(RegressorMixin, KernelMachine):
         self._check_arguments()
         x = self._open(X)
         targets, weight = _counted(numbers_of(y, len(x), "KernelRidge"), as_weights(sample_weight, x))
-        root = None if weight is None else weight.sqrt()
-        system = self._system(x, root)
-        factor, share = cholesky(system, REMEDY)
-        report_jitter(share, REMEDY, stacklevel=3)
         columns = targets.reshape(len(x), -1)
-        if root is None:
-            dual = torch.cholesky_solve(columns, factor)
-        else:
-            dual = root[:, None] * torch.cholesky_solve(root[:, None] * columns, factor)
+        root = None if weight is None else weight.sqrt()
+        with threads_for(factorisation(len(x))):
+            system = self._system(x, root)
+            factor, share = cholesky(system, REMEDY)
+            if root is None:
+                dual = torch.cholesky_solve(columns, factor)
+            else:
+                dual = root[:, None] * torch.cholesky_solve(root[:, None] * columns, factor)
+        report_jitter(share, REMEDY, stacklevel=3)
         self.dual_coef_ = dual.reshape(targets.shape).numpy()
         self.X_fit_ = x.numpy().copy()
         self.weights_ = None if weight is None else weight.numpy()
@@ -94,12 +96,13 @@ class KernelRidge(RegressorMixin, KernelMachine):
         x = torch.from_numpy(self.X_fit_)
         dual = torch.from_numpy(self.dual_coef_).reshape(len(x), -1)
         weight = torch.ones(len(x)).double() if self.weights_ is None else torch.from_numpy(self.weights_)
-        system = self._system(x, weight.sqrt())
-        system.diagonal().add_(self.jitter_)
-        inverse = torch.cholesky_inverse(torch.linalg.cholesky(system)).diagonal()
-        # y = (K + αW⁻¹) a; without weight, a row was not in the fit and aᵢ = 0
-        share = torch.where(weight > 0, (self.alpha + self.jitter_ - 1 / inverse) / weight, 0.0)
-        predicted = self._matrix(x) @ dual + share[:, None] * dual
+        with threads_for(factorisation(len(x))):
+            system = self._system(x, weight.sqrt())
+            system.diagonal().add_(self.jitter_)
+            inverse = torch.cholesky_inverse(torch.linalg.cholesky(system)).diagonal()
+            # y = (K + αW⁻¹) a; without weight, a row was not in the fit and aᵢ = 0
+            factor = torch.where(weight > 0, (self.alpha + self.jitter_ - 1 / inverse) / weight, 0.0)
+            predicted = self._matrix(x) @ dual + factor[:, None] * dual
         return predicted.reshape(self.dual_coef_.shape).numpy()
 
     def _check_arguments(self) -> None:

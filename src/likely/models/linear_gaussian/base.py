@@ -17,10 +17,11 @@ from torch.distributions import MultivariateNormal
 from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError
 from ...core.random import spread
+from ...core.threads import threads_for
 from ...core.validation import as_rows, as_weights
 from ...inference.latent.latent import LatentFit, Params
 from ..averaged import Averaged
-from .blocks import blocks
+from .blocks import ROWS, blocks
 from .density import LinearGaussian
 
 __all__ = ["LinearGaussianModel", "signed"]
@@ -44,10 +45,11 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
         members, log_weights = draws
         models = LinearGaussian(members["loadings"], members["mean"], members["noise"])
         value = torch.empty(len(x), dtype=torch.float64)
-        for block in blocks(x):
-            given = models.infer(block)
-            log_prob = -0.5 * (given.energy + given.log_det[..., block.owner])  # (S, m)
-            value[block.rows] = (log_prob + log_weights.unsqueeze(-1)).logsumexp(0)
+        with threads_for(min(len(x), ROWS) * models.loadings.numel()):
+            for block in blocks(x):
+                given = models.infer(block)
+                log_prob = -0.5 * (given.energy + given.log_det[..., block.owner])  # (S, m)
+                value[block.rows] = (log_prob + log_weights.unsqueeze(-1)).logsumexp(0)
         return value.numpy()
 
     def _keep_members(self, fit: LatentFit, restored: Callable[[Params], LinearGaussian]) -> None:

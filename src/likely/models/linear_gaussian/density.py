@@ -13,6 +13,7 @@ A missing value drops its row of W, μ and Ψ; rows that miss the same columns s
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,7 +22,8 @@ import torch
 from torch import Tensor
 
 from ...core.errors import DataError
-from .blocks import Block, blocks, by_pattern, has_missing
+from ...core.threads import threads_for
+from .blocks import ROWS, Block, blocks, by_pattern, has_missing
 
 __all__ = ["Inferred", "LinearGaussian"]
 
@@ -80,12 +82,13 @@ class LinearGaussian:
         """log p of the known values of each row; of a row without any, 0."""
         log_prob = torch.empty(len(x), dtype=torch.float64)
         flat = bool((self.noise == 0).any())
-        for block in blocks(x):
-            if flat:
-                log_prob[block.rows] = self._dense_log_prob(block)
-            else:
-                given = self.infer(block)
-                log_prob[block.rows] = -0.5 * (given.energy + given.log_det[block.owner])
+        with self._threads(x):
+            for block in blocks(x):
+                if flat:
+                    log_prob[block.rows] = self._dense_log_prob(block)
+                else:
+                    given = self.infer(block)
+                    log_prob[block.rows] = -0.5 * (given.energy + given.log_det[block.owner])
         return log_prob
 
     def posterior(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,24 +97,26 @@ class LinearGaussian:
         mean = torch.empty(len(x), size, dtype=torch.float64)
         varies = has_missing(x)
         root = torch.empty(*((len(x),) if varies else ()), size, size, dtype=torch.float64)
-        for block in blocks(x):
-            given = self.infer(block)
-            mean[block.rows] = given.mean
-            factors = torch.linalg.cholesky(given.covariance)
-            if varies:
-                root[block.rows] = factors[block.owner]
-            else:
-                root = factors[0]
+        with self._threads(x):
+            for block in blocks(x):
+                given = self.infer(block)
+                mean[block.rows] = given.mean
+                factors = torch.linalg.cholesky(given.covariance)
+                if varies:
+                    root[block.rows] = factors[block.owner]
+                else:
+                    root = factors[0]
         return mean, root
 
     def impute(self, x: Tensor) -> Tensor:
         """x in float64, with missing values at their expectation given the known ones."""
         filled = x.double().clone()
         flat = bool((self.noise == 0).any())
-        for block in blocks(x) if has_missing(x) else ():
-            guess = self._dense_impute(block) if flat else self.mean + self.infer(block).mean @ self.loadings.mT
-            rows = filled[block.rows]
-            filled[block.rows] = torch.where(rows.isnan(), guess, rows)
+        with self._threads(x):
+            for block in blocks(x) if has_missing(x) else ():
+                guess = self._dense_impute(block) if flat else self.mean + self.infer(block).mean @ self.loadings.mT
+                rows = filled[block.rows]
+                filled[block.rows] = torch.where(rows.isnan(), guess, rows)
         return filled
 
     def sample(self, n: int, seed: int) -> Tensor:
@@ -141,6 +146,10 @@ class LinearGaussian:
         return moved, code + self.posterior(x)[0] - self.posterior(partial)[0]
 
     # --- parts ----------------------------------------------------------------------------------------------------
+    def _threads(self, x: Tensor) -> AbstractContextManager[int]:
+        """As many as the product of a block of rows with the loadings is worth."""
+        return threads_for(min(len(x), ROWS) * self.loadings.numel())
+
     def _precision(self, masks: Tensor, weighted: Tensor) -> Tensor:
         """M of each pattern: (…, b, k, k)."""
         size = self.loadings.shape[-1]

@@ -11,6 +11,7 @@ from torch.distributions import Categorical
 from ...core.draws import count_of
 from ...core.errors import DataError, SpecError
 from ...core.random import isolated, spread
+from ...core.threads import threads_for
 from ...data.rows import Ragged
 from ...data.sequences import read_sequences
 from ...inference.latent.latent import Params
@@ -179,7 +180,8 @@ class _HiddenStates(Averaged):
         emission = rebuild(self.emission_)
         emission.check(data.values)
         params = {name: value.unsqueeze(0) for name, value in self._emission_params().items()}
-        return data, emission.log_prob(params, data.values)[:, 0].numpy()
+        with threads_for(data.values.numel() * len(self.initial_) * data.values.shape[1]):
+            return data, emission.log_prob(params, data.values)[:, 0].numpy()
 
     def _filtered(self, X: Any, lengths: Any) -> tuple[Ragged, np.ndarray, np.ndarray, np.ndarray]:
         data, log_emission = self._emitted(X, lengths)

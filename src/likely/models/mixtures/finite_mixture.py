@@ -9,6 +9,7 @@ import math
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.random import isolated, spread
 from ...core.spec import require
+from ...core.threads import threads_for
 from ...core.validation import as_rows, as_weights
 from ...inference import LatentFit
 from ...inference.latent.density import fit_latent
@@ -230,8 +232,9 @@ class _FiniteMixture(DensityMixin, Averaged):
         width = self.n_components * x.shape[1] * len(log_weights)
         values = []
         for rows in blocks(slice(0, len(x)), width):
-            evidence = (emission.smooth_log_prob(draws, x[rows].double()) + draws["weights"].log()).logsumexp(-1)
-            values.append((evidence + log_weights).logsumexp(-1))
+            with _threads(rows, width, x):
+                evidence = (emission.smooth_log_prob(draws, x[rows].double()) + draws["weights"].log()).logsumexp(-1)
+                values.append((evidence + log_weights).logsumexp(-1))
         return torch.cat(values).numpy()
 
     def _questioned(self, X: Any) -> Tensor:
@@ -243,8 +246,10 @@ class _FiniteMixture(DensityMixin, Averaged):
         """Block by block: which rows, their responsibilities (n, K) and log p(x) (n,)."""
         emission, params = self._fitted()
         emission.check(x)
-        for rows in blocks(slice(0, len(x)), self.n_components * x.shape[1]):
-            share, evidence = split(emission.log_prob(params, x[rows]), params["weights"])
+        width = self.n_components * x.shape[1]
+        for rows in blocks(slice(0, len(x)), width):
+            with _threads(rows, width, x):
+                share, evidence = split(emission.log_prob(params, x[rows]), params["weights"])
             if bool(evidence.isnan().any()):
                 row = rows.start + int(evidence.isnan().any(1).nonzero()[0])
                 raise DataError(f"row {row} of X, or a parameter of the model, is too large for float64; rescale X.")
@@ -287,6 +292,11 @@ class _FiniteMixture(DensityMixin, Averaged):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _threads(rows: slice, width: int, x: Tensor) -> AbstractContextManager[int]:
+    """As many as a block of rows is worth: `width` numbers for each, of which each may be a sum over the columns."""
+    return threads_for((rows.stop - rows.start) * width * x.shape[1])
 
 
 def require_number(model: Any, name: str, *, least: float = 0.0) -> None:

@@ -22,6 +22,7 @@ from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.random import isolated
 from ...core.spec import require
+from ...core.threads import threads_for
 from ...core.validation import as_rows, as_weights
 from ...likelihoods import Normal
 from ..emissions import Columns
@@ -218,7 +219,9 @@ class NaiveBayes(ClassifierMixin, Labelled):
         x = self._rows(X, reset=False)
         emission = self._learned(x)
         params = {"eta": torch.from_numpy(self.eta_).unsqueeze(0)}
-        joint = torch.cat([emission.log_prob(params, rows)[:, 0] for rows in blocks(x)])
+        parts = blocks(x)
+        with threads_for(len(parts[0]) * len(self.classes_) * x.shape[1]):
+            joint = torch.cat([emission.log_prob(params, rows)[:, 0] for rows in parts])
         return joint.add_(torch.from_numpy(self.class_prior_).log())
 
     # --- data at the door ---------------------------------------------------------------------------------------

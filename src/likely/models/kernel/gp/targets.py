@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from ....core.errors import DataError
+from ....core.layout import laid_out
 from ....core.validation import check_length
 from ....likelihoods import Likelihood, Target
 from ...labels import (
@@ -88,5 +89,5 @@ def counted(x: Tensor, y: Tensor, weight: Tensor | None, likelihood: Likelihood)
     counts &= weights > 0
     if not bool(counts.any()):
         raise DataError("No target has weight: rows with sample_weight above 0 have no target.")
-    # Copies, as after `load`: BLAS may round what lies elsewhere in memory differently.
-    return x[counts].clone(), y[counts].clone(), weights[counts].clone()
+    # Copies that lie in memory as a file gives them back: BLAS may round what lies otherwise differently.
+    return laid_out(x[counts]), laid_out(y[counts]), laid_out(weights[counts])
