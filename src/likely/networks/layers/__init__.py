@@ -53,6 +53,7 @@ from .init import (
     orthogonal,
 )
 from .linear_attention import LinearAttention, elu_plus_one, linear_attend
+from .masked import MaskedLinear, MaskedMLP, hidden_degrees, random_orders
 from .norm import (
     NORMS,
     BatchNorm,
@@ -86,6 +87,7 @@ from .steps import (
     step_features,
     steps_of,
 )
+from .walk import Walk
 
 __all__ = [
     "ACTIVATIONS",
@@ -119,6 +121,8 @@ __all__ = [
     "LayerNorm",
     "LearnedPositions",
     "LinearAttention",
+    "MaskedLinear",
+    "MaskedMLP",
     "MessagePassingLayer",
     "MultiHeadAttention",
     "NodeLinear",
@@ -135,6 +139,7 @@ __all__ = [
     "Unpool",
     "Upsample",
     "VirtualBatchNorm",
+    "Walk",
     "WeightNorm",
     "ZeroResidual",
     "activation",
@@ -149,6 +154,7 @@ __all__ = [
     "glorot",
     "he",
     "he_average",
+    "hidden_degrees",
     "initialise",
     "laplacian",
     "lecun",
@@ -160,6 +166,7 @@ __all__ = [
     "output_size",
     "parameter_count",
     "pooled",
+    "random_orders",
     "readout",
     "reversed_steps",
     "scan",
