@@ -12,7 +12,7 @@ from torch import nn
 
 from likely.core.errors import LikelyWarning, SpecError
 from likely.core.random import current_generator
-from likely.inference import MAP, Ensemble, Game, Problem, RowDensity
+from likely.inference import MAP, Ensemble, Problem, RowDensity
 from likely.inference.dataset import Dataset
 from likely.inference.objective import able, refuse
 from likely.optim import Adam
@@ -109,12 +109,3 @@ def test_an_inference_that_cannot_names_those_that_can():
         SpecError, match=r"HMC needs the exact log-probability .*; Autoencoder gives a bound: use .*MAP"
     ):
         refuse(able(FLOW)["HMC"](), BOUND)
-    with pytest.raises(SpecError, match=r"MAP needs the log-probability of each row; GAN has none"):
-        refuse(MAP(), Game("GAN", ("generator", "critic")))
-
-
-def test_a_game_knows_whose_a_parameter_is():
-    game = Game("GAN", ("generator", "critic"))
-    assert game.player_of("generator.0.bias") == "generator"
-    with pytest.raises(SpecError, match=r"parameter 'judge\.weight' of none of its players"):
-        game.player_of("judge.weight")

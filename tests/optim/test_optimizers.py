@@ -16,6 +16,7 @@ from likely.optim import (
     Adam,
     AdamW,
     Armijo,
+    ExtraGradient,
     GradientDescent,
     HeavyBall,
     Nesterov,
@@ -84,12 +85,17 @@ def test_elementwise_optimisers_step_stacked_members_as_each_by_itself(spec):
     stacked = torch.ones(5, 3, 2, requires_grad=True)
     members = [torch.ones(3, 2, requires_grad=True) for _ in range(5)]
     together, apart = spec.build([stacked]), [spec.build([member]) for member in members]
+
+    def step(optimizer, parameter, gradient):
+        parameter.grad = gradient.clone()
+        if spec.looks_ahead:
+            optimizer.look_ahead()
+        optimizer.step()
+
     for gradient in gradients:
-        stacked.grad = gradient.clone()
-        together.step()
+        step(together, stacked, gradient)
         for member, optimizer, own in zip(members, apart, gradient, strict=True):
-            member.grad = own.clone()
-            optimizer.step()
+            step(optimizer, member, own)
     torch.testing.assert_close(stacked, torch.stack(members), rtol=1e-6, atol=1e-7)
 
 
@@ -146,7 +152,7 @@ def test_specs_inside_are_read_from_text():
 
 
 def test_who_needs_a_closure_and_who_can_be_stacked():
-    assert {type(s) for s in EVERY if s.needs_closure} == {GradientDescent, LBFGS}
+    assert {type(s) for s in EVERY if s.needs_closure} == {ExtraGradient, GradientDescent, LBFGS}
     assert {type(s) for s in EVERY if not s.elementwise} == {GradientDescent, LBFGS}
 
 
@@ -172,6 +178,8 @@ def test_lbfgs_solves_a_quadratic():
         (lambda: Nesterov(momentum=0.0), "momentum must be above 0 and below 1"),
         (lambda: AdaGrad(eps=0), "eps must be a positive number"),
         (lambda: RMSprop(decay=1), "decay must be 0 or more and below 1"),
+        (lambda: ExtraGradient(betas=(0.5,)), "betas must be None, or two numbers, each 0 or more and below 1"),
+        (lambda: ExtraGradient(eps=0), "eps must be a positive number"),
         (lambda: Adam(betas=(0.9,)), "betas must be two numbers, each 0 or more and below 1"),
         (lambda: Adam(betas=(0.9, 1.0)), "betas must be two numbers"),
         (lambda: AdamW(weight_decay=None), "weight_decay must be 0 or more"),

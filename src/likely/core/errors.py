@@ -6,10 +6,13 @@ Every message names the argument, says what was found and what would do. All err
 
 from __future__ import annotations
 
+from typing import Any
+
 __all__ = [
     "ApproximationWarning",
     "ConvergenceWarning",
     "DataError",
+    "DivergenceError",
     "LikelyError",
     "LikelyWarning",
     "ModelFileError",
@@ -32,6 +35,18 @@ class DataError(LikelyError):
 
 class TrainingError(LikelyError, ArithmeticError):
     """Training cannot go on, for example because the loss is no longer finite."""
+
+
+class DivergenceError(TrainingError):
+    """Training left the finite numbers. `posterior` is the last sound state, from which a model can still answer.
+
+    >>> DivergenceError("The critic's loss is nan at step 7.").posterior is None
+    True
+    """
+
+    def __init__(self, message: str, posterior: Any = None) -> None:
+        super().__init__(message)
+        self.posterior = posterior
 
 
 class ModelFileError(LikelyError, OSError):

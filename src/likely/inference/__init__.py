@@ -5,6 +5,7 @@ from __future__ import annotations
 from ..core.checkpoint import Checkpoint
 from ..core.room import open_room
 from .automatic import automatic
+from .game import Game, Player
 from .gaussian import GaussianPosterior
 from .laplace.posterior import LaplacePosterior
 from .latent.em import EM, elbo
@@ -14,11 +15,11 @@ from .linear.conjugate import BetaBinomial, beta_binomial
 from .linear.exact import Exact
 from .linear.newton import Newton
 from .mcmc.draws import ChainPosterior
-from .objective import Conditional, Game, Objective, RowDensity
+from .objective import Conditional, Objective, RowDensity
 from .posterior import Posterior
 from .problem import Inference, Problem
 from .training.averaging import EMA, SWA, Average
-from .training.descent import Epoch
+from .training.engine import Epoch
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
 from .training.mc_dropout import DropoutPosterior, MCDropout
@@ -50,6 +51,7 @@ __all__ = [
     "Newton",
     "Noise",
     "Objective",
+    "Player",
     "Posterior",
     "Problem",
     "RowDensity",

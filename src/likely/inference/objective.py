@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     from ..likelihoods import Likelihood
     from .problem import Inference
 
-__all__ = ["Conditional", "Game", "Objective", "OnEta", "RowDensity", "able", "refuse"]
+__all__ = ["Conditional", "Objective", "OnEta", "RowDensity", "able", "refuse"]
 
 QUESTIONS = {
+    "losses": "a loss whose gradient it can follow",
     "rows": "the log-probability of each row",
     "exact": "the exact log-probability of each row",
     "eta": "η = network(x), the numbers that describe a target",
     "likelihood": "a likelihood of targets",
     "expectations": "expectations of hidden variables",
     "tokens": "the counts of words in documents",
-    "players": "a loss for each of several players",
 }
 """What an inference may need, in words."""
 
@@ -39,7 +39,7 @@ QUESTIONS = {
 class Objective:
     """log-probabilities of rows, from what a module gives for a batch."""
 
-    offers: frozenset[str] = frozenset({"rows"})
+    offers: frozenset[str] = frozenset({"losses", "rows"})
     """The questions it answers: names in `QUESTIONS`."""
     random: bool = False
     """Whether the module draws random numbers, so that a value is an estimate."""
@@ -63,7 +63,7 @@ class Objective:
 class OnEta(Objective):
     """An objective of η: it also tells derivatives with respect to η, for methods of second order."""
 
-    offers = frozenset({"rows", "exact", "eta"})
+    offers = frozenset({"losses", "rows", "exact", "eta"})
     least_squares: bool = False
     """Whether linear problems have a closed form."""
 
@@ -101,7 +101,7 @@ class Conditional(OnEta):
     tensor([-0.9189, -0.9189])
     """
 
-    offers = frozenset({"rows", "exact", "eta", "likelihood"})
+    offers = frozenset({"losses", "rows", "exact", "eta", "likelihood"})
 
     def __init__(self, likelihood: Likelihood) -> None:
         self.likelihood, self.name = likelihood, f"a model with {likelihood!r}"
@@ -134,7 +134,7 @@ class RowDensity(Objective):
     `random` says that the module draws random numbers: then a bound is met by an unbiased draw of it.
 
     >>> sorted(RowDensity("Flow").offers), sorted(RowDensity("VAE", "bound", random=True).offers)
-    (['exact', 'rows'], ['rows'])
+    (['exact', 'losses', 'rows'], ['losses', 'rows'])
     >>> RowDensity("VAE", "bound").log_prob(torch.tensor([-1.0, -2.0]), None)
     tensor([-1., -2.])
     """
@@ -144,7 +144,7 @@ class RowDensity(Objective):
     ) -> None:
         self.name, self.kind, self.random = name, kind, random
         exact = {"exact"} if kind == "exact" and not random else set()
-        self.offers = frozenset({"rows"} | exact | ({"expectations"} if expectations else set()))
+        self.offers = frozenset({"losses", "rows"} | exact | ({"expectations"} if expectations else set()))
 
     def __repr__(self) -> str:
         return f"{self.name}, {self.kind}"
@@ -153,34 +153,9 @@ class RowDensity(Objective):
         return output
 
 
-class Game(Objective):
-    """Several players, each with a loss of its own that depends on the parameters of all of them.
-
-    The module gives a batch's losses as one tensor (players,); `player_of` says whose a parameter is, by its name.
-
-    >>> game = Game("GAN", ("generator", "critic"))
-    >>> game.player_of("critic.0.weight")
-    'critic'
-    """
-
-    offers: frozenset[str] = frozenset({"players"})
-
-    def __init__(self, name: str, players: tuple[str, ...], *, random: bool = True) -> None:
-        self.name, self.players, self.random = name, players, random
-
-    def player_of(self, parameter: str) -> str:
-        """The player whose parameter this is: its name comes first."""
-        player = parameter.partition(".")[0]
-        if player not in self.players:
-            raise SpecError(f"{self.name} has a parameter {parameter!r} of none of its players {self.players}.")
-        return player
-
-
 def able(objective: Objective) -> dict[str, type[Any]]:
     """The inferences that can fit an objective, by name.
 
-    >>> sorted(able(Game("GAN", ("generator", "critic"))))
-    []
     >>> "Newton" in able(RowDensity("Flow")), "HMC" in able(RowDensity("Flow"))
     (False, True)
     """

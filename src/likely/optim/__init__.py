@@ -7,6 +7,7 @@ from .adaptive import AdaGrad, Adam, AdamW, RMSprop
 from .base import Optimizer
 from .clip import clip_norm_
 from .descent import GradientDescent
+from .extra_gradient import ExtraGradient
 from .lbfgs import LBFGS
 from .line_search import Armijo, LineSearch, armijo
 from .schedules import (
@@ -31,6 +32,7 @@ __all__ = [
     "Constant",
     "Cosine",
     "Exponential",
+    "ExtraGradient",
     "GradientDescent",
     "HeavyBall",
     "InverseSqrt",

@@ -22,6 +22,8 @@ class Optimizer(Spec, axis="optimizer"):
     """Whether the update acts on every number by itself, so that stacked members of an ensemble can share it."""
     needs_closure: ClassVar[bool] = False
     """Whether `step` needs a closure that evaluates the loss and its gradients anew."""
+    looks_ahead: ClassVar[bool] = False
+    """Whether a step is by the gradients at a point ahead: then `look_ahead()` goes there, and `step()` steps."""
 
     lr: float = 0.01
 

@@ -10,7 +10,8 @@ run resumes to the same bits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -23,7 +24,42 @@ from ...core.random import drawing
 from ..fingerprint import data_fingerprint
 from ..problem import Problem
 
-__all__ = ["Step", "fingerprint", "optimizer_state", "restore_optimizer", "train"]
+__all__ = ["Callbacks", "Epoch", "Step", "fingerprint", "optimizer_state", "restore_optimizer", "train"]
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What a callback sees after each epoch, or after each step of a method that has none.
+
+    `numbers` are those that the method reports: losses (means per target, and for an ensemble over members), an ELBO, a
+    bound, one loss for each player of a game.
+
+    >>> Epoch(3, 24, {"loss": 0.5, "lr": 0.01}).loss
+    0.5
+    """
+
+    epoch: int
+    step: int
+    numbers: Mapping[str, float]
+
+    @property
+    def loss(self) -> float | None:
+        """The loss, where there is one."""
+        return self.numbers.get("loss")
+
+    @property
+    def validation(self) -> float | None:
+        """The loss of held-out rows, if there are any."""
+        return self.numbers.get("validation")
+
+    @property
+    def lr(self) -> float | None:
+        """The learning rate of the last step."""
+        return self.numbers.get("lr")
+
+
+Callbacks = tuple[Callable[[Epoch], bool | None], ...]
+"""Called one after the other; one that returns True ends the fit."""
 
 
 class Step(ABC):
@@ -42,7 +78,7 @@ class Step(ABC):
 
     @abstractmethod
     def report(self, at: int) -> dict[str, float]:
-        """What to show, after every `every` steps; here a step may also look back on them, and finish."""
+        """What to show and tell after every `every` steps; here a step may also look back on them, and finish."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:
@@ -62,6 +98,7 @@ def train(
     seeds: list[int],
     checkpoint: Checkpoint | str | None = None,
     about: dict[str, Any] | None = None,
+    callbacks: Callbacks = (),
 ) -> S:
     """Run the step that `make` builds from these seeds to its end, from where an earlier run of it left off.
 
@@ -90,7 +127,10 @@ def train(
                 step.advance(at)
                 at += 1
                 if at % step.every == 0 or step.finished:
-                    report(at // step.every, **step.report(at))
+                    numbers = step.report(at)
+                    report(at // step.every, **{name: value for name, value in numbers.items() if name != "lr"})
+                    stops = [callback(Epoch(at // step.every, at, numbers)) for callback in callbacks]
+                    step.finished = step.finished or any(stop is True for stop in stops)
                 if saver.due() and not step.finished:
                     write()
         step.finished = True

@@ -52,7 +52,7 @@ class Ensemble(Inference):
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """What the inference inside needs."""
-        return self.by.needs
+        return self.by.needs | ({"rows"} if self.weights == "posterior" else set())
 
     def fit(self, problem: Problem) -> Posterior:
         """All members, with their weights."""

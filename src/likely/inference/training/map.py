@@ -9,17 +9,19 @@ terms of the prior are met by proximal steps, so that weights reach exactly 0.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ...core.checkpoint import Checkpoint, beside
 from ...core.spec import Spec, as_spec, require, transient
 from ...optim import Adam, Optimizer, Schedule
+from ..game import Game
 from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .averaging import Average
-from .descent import Descent, Epoch
-from .engine import fingerprint, train
+from .descent import Descent
+from .engine import Callbacks, fingerprint, train
 from .program import stackable
+from .rounds import Rounds
 from .truncation import Truncation
 
 __all__ = ["MAP", "Held", "Noise"]
@@ -66,6 +68,8 @@ class MAP(Inference):
     `likely.data.augment`, or a function x → x. `truncate` says how far gradients go back through the steps of a
     sequence in RNN, GRU and LSTM: an integer cuts them every so many steps.
 
+    On a `Game` each player has its own state of `optimizer` (see `Player`), and an epoch reports one loss for each.
+
     `average` gives an average of the weights on the way, `EMA()` or `SWA()`, in place of the last ones.
     `precision="bfloat16"` runs the network in 16 bits where the processor has units for it; weights stay in float32.
 
@@ -76,6 +80,8 @@ class MAP(Inference):
     >>> model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0]).predict([[3.0]]).round(1)
     array([7.])
     """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"losses"})
 
     optimizer: Optimizer = Adam()
     epochs: int = 200
@@ -92,7 +98,7 @@ class MAP(Inference):
     precision: Literal["float32", "bfloat16"] = "float32"
     augment: Callable[[Any], Any] | None = transient()
     checkpoint: Checkpoint | str | None = transient()
-    callbacks: tuple[Callable[[Epoch], bool | None], ...] = transient(())
+    callbacks: Callbacks = transient(())
 
     @classmethod
     def example(cls) -> MAP:
@@ -134,6 +140,7 @@ class MAP(Inference):
     def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
         """All members as one stacked program, if the optimiser and the network allow it."""
         alike = self.truncate is None and self.optimizer.elementwise  # cuts are drawn for each member by itself
+        alike = alike and not isinstance(problem.objective, Game)
         first = problem.with_(seed=seeds[0])
         if len(seeds) > 1 and alike and stackable(first):
             return self._train(first, seeds)
@@ -141,7 +148,9 @@ class MAP(Inference):
 
     def _train(self, problem: Problem, seeds: list[int]) -> Posterior:
         about = fingerprint(problem, self, len(seeds))
-        return train(lambda own: Descent(problem, self, own), problem, seeds, self.checkpoint, about).posterior()
+        kind = Rounds if isinstance(problem.objective, Game) else Descent
+        run = train(lambda own: kind(problem, self, own), problem, seeds, self.checkpoint, about, self.callbacks)
+        return run.posterior()
 
     def _of_member(self, index: int) -> MAP:
         """The same training, with a checkpoint of its own: run.ckpt becomes run.ckpt.0, run.ckpt.1, …"""

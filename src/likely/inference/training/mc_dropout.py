@@ -55,7 +55,7 @@ class MCDropout(Inference):
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """What the inference inside needs."""
-        return self.by.needs
+        return self.by.needs | {"rows"}
 
     def fit(self, problem: Problem) -> Posterior:
         """The trained parameters, with masks drawn at each prediction."""

@@ -109,7 +109,7 @@ class Program(ABC):
             loss = loss.detach()
         else:
             loss = self._by_hand(self.passes, batch, per_target)
-        return loss - self._prior(per_prior) if self.has_prior else loss
+        return loss - self.add_prior(per_prior) if self.has_prior else loss
 
     def _trained(self, batch: Batch) -> Tensor:
         """The output of a batch in training, in the precision that was asked for."""
@@ -156,8 +156,8 @@ class Program(ABC):
     def _each(self, values: list[float], sizes: list[int]) -> Tensor:
         return torch.cat([self.flat.new_full((size,), value) for value, size in zip(values, sizes, strict=True)])
 
-    def _prior(self, per_prior: float) -> Tensor:
-        """The smooth log-prior·per_prior, whose gradient is taken from `gradient`."""
+    def add_prior(self, per_prior: float) -> Tensor:
+        """The smooth log-prior·per_prior; its gradient is subtracted from `gradient`."""
         if self.l2 is not None:
             with torch.no_grad():
                 self.gradient.addcmul_(self.l2, self.flat, value=per_prior)
