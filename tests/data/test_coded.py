@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -37,3 +38,8 @@ def test_a_file_describes_its_columns():
         coded_from_json([{"name": "a", "kind": "date", "levels": []}])
     with pytest.raises(ModelFileError, match="without names of their own"):
         coded_from_json([columns[0].to_json()] * 2)
+
+
+def test_a_gap_in_text_of_pandas_is_missing_too():
+    series = column_of(as_frame(pd.DataFrame({"t": ["red", None, "blue"]})), "t")
+    np.testing.assert_array_equal(Coded.of(series).encode(series), [1.0, np.nan, 0.0])

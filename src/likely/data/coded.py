@@ -53,11 +53,13 @@ class Coded:
                 raise DataError(f"Column {self.name!r} holds {kind} values; training had numbers there.")
             return as_numbers(series) if kind != "empty" else np.full(len(series), np.nan)
         place = {level: float(code) for code, level in enumerate(self.levels)}
-        codes = np.array([np.nan if text is None else place.get(text, -1.0) for text in as_text(series)])
+        texts = as_text(series)
+        gaps = texts.is_null().to_list()  # pandas gives NaN where others give None
+        codes = np.array([np.nan if gap else place.get(text, -1.0) for text, gap in zip(texts, gaps, strict=True)])
         if (codes == -1).any():
             row = int(np.argmax(codes == -1))
             raise DataError(
-                f"Column {self.name!r} has {as_text(series)[row]!r} at row {row}, which training did not show; "
+                f"Column {self.name!r} has {texts[row]!r} at row {row}, which training did not show; "
                 f"known: {some(map(repr, self.levels))}."
             )
         return codes
