@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..core.callbacks import Epoch
 from ..core.checkpoint import Checkpoint
 from ..core.room import open_room
 from .automatic import automatic
@@ -19,7 +20,6 @@ from .objective import Conditional, Objective, RowDensity
 from .posterior import Posterior
 from .problem import Inference, Problem
 from .training.averaging import EMA, SWA, Average
-from .training.engine import Epoch
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
 from .training.mc_dropout import DropoutPosterior, MCDropout

@@ -18,7 +18,9 @@ import torch
 from torch import Tensor
 
 from ..core import distributed
+from ..core.callbacks import Callbacks, stopped
 from ..core.checkpoint import Saver
+from ..core.errors import TrainingError
 from ..core.progress import progress
 from .density import LogDensity
 from .sampler import Info, Sampler, State
@@ -79,12 +81,13 @@ class Driver:
         extra: Mapping[str, Any] | None = None,
         title: str = "sampling",
         verbose: bool = False,
+        callbacks: Callbacks = (),
     ) -> None:
         self.sampler, self.density, self.generator, self.length = sampler, density, generator, length
         self.saver = Saver(None, {}) if saver is None else saver
         self.stream, self.point, self.extra = stream, point, dict(extra or {})
-        self.title, self.verbose = title, verbose
-        self.index, self.divergences = 0, 0
+        self.title, self.verbose, self.callbacks = title, verbose, callbacks
+        self.index, self.divergences, self.stopped = 0, 0, False
         self.stats: dict[str, Tensor] = {}
         self._file: np.memmap[Any, Any] | None = None
 
@@ -98,7 +101,7 @@ class Driver:
         """Go on from a checkpoint."""
         position = own_copy(saved["state"]["position"], self.generator.device)
         self._make_room(position, again=True)
-        self.index, self.divergences = saved["index"], saved["divergences"]
+        self.index, self.divergences, self.stopped = saved["index"], saved["divergences"], saved["stopped"]
         self.generator.set_state(saved["generator"])
         done = saved["log_prob"].shape[1]
         if saved["draws"] is not None:
@@ -121,19 +124,31 @@ class Driver:
         """All steps that are left."""
         warmup, total = self.length.warmup, self.length.total
         with progress(self.title, total, show=self.verbose) as report:
-            while self.index < total:
+            while self.index < total and not self.stopped:
                 self.state, info = self.sampler.step(self.state, self.density, self.generator)
                 if self.index < warmup:
                     self.state = self.sampler.adapt(self.state, info, self.index, warmup)
                 else:
                     self._keep(info)
                 self.index += 1
-                if self.verbose:
-                    report(self.index, **self._numbers(info))
+                if self.verbose or self.callbacks:
+                    numbers = self._numbers(info)
+                    report(self.index, **numbers)
+                    self.stopped = stopped(self.callbacks, self.index, self.index, numbers)
                 if self.saver.due():
                     self.save()
         if self.saver.checkpoint is not None:
             self.save()
+        if self.stopped:
+            self._cut()
+
+    def _cut(self) -> None:
+        """Only the draws that there are."""
+        done = self.length.done(self.index)
+        if not done:
+            raise TrainingError(f"A callback ended the chains after {self.index} steps, before there was a draw.")
+        self.draws, self.log_prob = self.draws[:, :done], self.log_prob[:, :done]
+        self.stats = {name: value[:, :done] for name, value in self.stats.items()}
 
     def _keep(self, info: Info) -> None:
         """Count what diverged; every thin-th step is a draw."""
@@ -173,6 +188,7 @@ class Driver:
                 **self.extra,
                 "index": self.index,
                 "divergences": self.divergences,
+                "stopped": self.stopped,
                 "generator": self.generator.get_state(),
                 "state": _plain(self.state),
                 "draws": self.draws[:, :done].contiguous() if self.stream is None else None,

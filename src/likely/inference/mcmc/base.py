@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.callbacks import Callbacks
 from ...core.checkpoint import Checkpoint, Saver
 from ...core.errors import ConvergenceWarning, TrainingError
 from ...core.random import spread
@@ -48,7 +49,8 @@ class _MarkovChain(Inference):
 
     The posterior has chains · draws members, and predictions average over all of them: for more precise answers raise
     `draws`; where successive draws resemble one another, `thin` keeps every thin-th step, so that as many members are
-    worth more. `checkpoint` is a path: a fit that was killed resumes from it to the same bits. `stream` is the path of
+    worth more. `checkpoint` is a path: a fit that was killed resumes from it to the same bits. `callbacks`
+    see each step; one that returns True ends the chains with the draws they have. `stream` is the path of
     a file for the draws; without one they are kept in a temporary file once they take more than a gigabyte.
     """
 
@@ -61,6 +63,7 @@ class _MarkovChain(Inference):
     warmup: int = 300
     thin: int = 1
     checkpoint: Checkpoint | str | None = transient()
+    callbacks: Callbacks = transient(())
     stream: str | None = transient()
 
     def validate(self) -> None:
@@ -113,6 +116,7 @@ class _Run:
             extra={"seed": problem.seed, "centre": self.coordinates.centre, "factor": self.coordinates.factor},
             title=problem.title,
             verbose=problem.verbose,
+            callbacks=spec.callbacks,
         )
         if saved is None:
             self.driver.begin(self._starts())
@@ -185,7 +189,7 @@ def _fingerprint(problem: Problem, spec: _MarkovChain) -> dict[str, Any]:
     if spec.checkpoint is None:
         return {}
     return {
-        "inference": repr(spec.replace(checkpoint=None)),
+        "inference": repr(spec.replace(checkpoint=None, callbacks=())),
         "likelihood": repr(problem.objective),
         "network": problem.description.text,
         "prior": repr(problem.prior),

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from ...core.callbacks import Callbacks
 from ...core.checkpoint import Checkpoint
 from ...core.errors import TrainingError
 from ...core.random import spread
@@ -28,7 +29,7 @@ from ..parameters import stacked
 from ..posterior import Posterior
 from ..precondition import SMALL, precondition, stiffness
 from ..problem import Inference, Problem
-from ..training.engine import Step, fingerprint, train
+from ..training.engine import Step, train
 from ..training.mini_batches import MiniBatches, started, to_float32
 
 __all__ = ["Landscape"]
@@ -70,6 +71,7 @@ class _StochasticGradient(Inference):
     precondition: bool = True
     by: Inference | None = None
     checkpoint: Checkpoint | str | None = transient()
+    callbacks: Callbacks = transient(())
 
     def validate(self) -> None:
         """Counts and sizes are positive; text becomes specs; every cycle has draws."""
@@ -102,8 +104,9 @@ class _StochasticGradient(Inference):
     def fit(self, problem: Problem) -> Posterior:
         """The draws of all chains, one chain after another."""
         problem = to_float32(problem)
-        about = fingerprint(problem, self, self.chains)
-        chains = train(lambda seeds: _Chains(self, problem, seeds[0]), problem, [problem.seed], self.checkpoint, about)
+        chains = train(lambda seeds: _Chains(self, problem, seeds[0]), problem, [problem.seed], self)
+        if not chains.draws:
+            raise TrainingError(f"A callback ended {type(self).__name__} in its warmup, before there was a draw.")
         theta = torch.stack(chains.draws, 1).flatten(0, 1)  # (chains · draws, d)
         sizes = chains.sizes if self.schedule == "decreasing" else [1.0] * len(chains.sizes)
         weights = torch.tensor(sizes).to(theta)
@@ -159,7 +162,7 @@ class _Chains(Step):
 
     def __init__(self, spec: _StochasticGradient, problem: Problem, seed: int) -> None:
         seeds = spread(seed, 4)
-        self.spec, self.verbose = spec, problem.verbose
+        self.spec, self.watched = spec, problem.verbose or bool(spec.callbacks)
         self.density = started(problem.with_(seed=seed), spec.by, spec.checkpoint)
         self.gradient = MiniBatches(self.density, spec.batch_size, seeds[0], independent=True)
         self.ground = _Ground(spec, self.density, self.gradient, seeds)
@@ -189,7 +192,7 @@ class _Chains(Step):
             self.sizes.append(size)
 
     def report(self, at: int) -> dict[str, float]:
-        log_prob = float(self.value.mean()) if self.verbose else 0.0
+        log_prob = float(self.value.mean()) if self.watched else 0.0
         return {"log_prob": log_prob, "step": self.step * self.spec._factor(at - 1)}
 
     def state(self) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ...core.callbacks import Callbacks
 from ...core.checkpoint import Checkpoint
 from ...core.errors import ApproximationWarning, TrainingError
 from ...core.random import spread
@@ -30,7 +31,7 @@ from ..log_posterior import LogPosterior
 from ..parameters import stacked
 from ..posterior import Posterior
 from ..problem import Inference, Problem
-from ..training.engine import Step, fingerprint, optimizer_state, restore_optimizer, train
+from ..training.engine import Step, optimizer_state, restore_optimizer, train
 from .bound import kl_inverse, pac_bayes_bound
 from .loss import BoundedLoss
 from .start import without_data
@@ -76,6 +77,7 @@ class PACBayes(Inference):
     checks: int = 2_000
     draws: int = 50
     checkpoint: Checkpoint | str | None = transient()
+    callbacks: Callbacks = transient(())
 
     @classmethod
     def example(cls) -> PACBayes:
@@ -97,14 +99,7 @@ class PACBayes(Inference):
 
     def fit(self, problem: Problem) -> Posterior:
         """q by gradient steps, then its bound, then members drawn from it."""
-        about = fingerprint(problem, self, 1)
-        descent = train(
-            lambda seeds: _BoundDescent(self, problem.with_(seed=seeds[0])),
-            problem,
-            [problem.seed],
-            self.checkpoint,
-            about,
-        )
+        descent = train(lambda seeds: _BoundDescent(self, problem.with_(seed=seeds[0])), problem, [problem.seed], self)
         network, loss, gaussian = descent.network, descent.loss, descent.gaussian.settled()
         if any(getattr(layer, "track_running_stats", False) for layer in network.module.modules()):
             warnings.warn(

@@ -10,56 +10,21 @@ run resumes to the same bits.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import torch
 
 from ...core import distributed
-from ...core.checkpoint import Checkpoint, Saver
+from ...core.callbacks import stopped
+from ...core.checkpoint import Saver
 from ...core.denormals import flushed
 from ...core.progress import progress
 from ...core.random import drawing
 from ..fingerprint import data_fingerprint
 from ..problem import Problem
 
-__all__ = ["Callbacks", "Epoch", "Step", "fingerprint", "optimizer_state", "restore_optimizer", "train"]
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What a callback sees after each epoch, or after each step of a method that has none.
-
-    `numbers` are those that the method reports: losses (means per target, and for an ensemble over members), an ELBO, a
-    bound, one loss for each player of a game.
-
-    >>> Epoch(3, 24, {"loss": 0.5, "lr": 0.01}).loss
-    0.5
-    """
-
-    epoch: int
-    step: int
-    numbers: Mapping[str, float]
-
-    @property
-    def loss(self) -> float | None:
-        """The loss, where there is one."""
-        return self.numbers.get("loss")
-
-    @property
-    def validation(self) -> float | None:
-        """The loss of held-out rows, if there are any."""
-        return self.numbers.get("validation")
-
-    @property
-    def lr(self) -> float | None:
-        """The learning rate of the last step."""
-        return self.numbers.get("lr")
-
-
-Callbacks = tuple[Callable[[Epoch], bool | None], ...]
-"""Called one after the other; one that returns True ends the fit."""
+__all__ = ["Step", "optimizer_state", "restore_optimizer", "train"]
 
 
 class Step(ABC):
@@ -92,19 +57,12 @@ class Step(ABC):
 S = TypeVar("S", bound=Step)
 
 
-def train(
-    make: Callable[[list[int]], S],
-    problem: Problem,
-    seeds: list[int],
-    checkpoint: Checkpoint | str | None = None,
-    about: dict[str, Any] | None = None,
-    callbacks: Callbacks = (),
-) -> S:
+def train(make: Callable[[list[int]], S], problem: Problem, seeds: list[int], inference: Any) -> S:
     """Run the step that `make` builds from these seeds to its end, from where an earlier run of it left off.
 
-    `about` tells one fit from another (see `fingerprint`): a checkpoint of another is refused.
+    The `checkpoint` and the `callbacks` are those of the inference; a checkpoint of another fit is refused.
     """
-    saver = Saver(checkpoint, about or {})
+    saver = Saver(inference.checkpoint, _fingerprint(problem, inference, len(seeds)))
     saved = saver.read()
     if saved is not None:
         if problem.seeded:
@@ -129,8 +87,8 @@ def train(
                 if at % step.every == 0 or step.finished:
                     numbers = step.report(at)
                     report(at // step.every, **{name: value for name, value in numbers.items() if name != "lr"})
-                    stops = [callback(Epoch(at // step.every, at, numbers)) for callback in callbacks]
-                    step.finished = step.finished or any(stop is True for stop in stops)
+                    stop = stopped(inference.callbacks, at // step.every, at, numbers)
+                    step.finished = step.finished or stop
                 if saver.due() and not step.finished:
                     write()
         step.finished = True
@@ -152,7 +110,7 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, kept: dict[str, Any]) ->
     optimizer.load_state_dict({"state": kept["state"], "param_groups": groups})
 
 
-def fingerprint(problem: Problem, inference: Any, members: int) -> dict[str, Any]:
+def _fingerprint(problem: Problem, inference: Any, members: int) -> dict[str, Any]:
     """What tells one fit from another; nothing, where there is no checkpoint to compare it with."""
     if inference.checkpoint is None:
         return {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Literal
 
+from ...core.callbacks import Callbacks
 from ...core.checkpoint import Checkpoint, beside
 from ...core.spec import Spec, as_spec, require, transient
 from ...optim import Adam, Optimizer, Schedule
@@ -19,7 +20,7 @@ from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .averaging import Average
 from .descent import Descent
-from .engine import Callbacks, fingerprint, train
+from .engine import train
 from .program import stackable
 from .rounds import Rounds
 from .truncation import Truncation
@@ -147,10 +148,8 @@ class MAP(Inference):
         return Posterior.join([self._of_member(i).fit(problem.with_(seed=seed)) for i, seed in enumerate(seeds)])
 
     def _train(self, problem: Problem, seeds: list[int]) -> Posterior:
-        about = fingerprint(problem, self, len(seeds))
         kind = Rounds if isinstance(problem.objective, Game) else Descent
-        run = train(lambda own: kind(problem, self, own), problem, seeds, self.checkpoint, about, self.callbacks)
-        return run.posterior()
+        return train(lambda own: kind(problem, self, own), problem, seeds, self).posterior()
 
     def _of_member(self, index: int) -> MAP:
         """The same training, with a checkpoint of its own: run.ckpt becomes run.ckpt.0, run.ckpt.1, …"""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from ...core.callbacks import Callbacks
 from ...core.checkpoint import Checkpoint
 from ...core.errors import SpecError, TrainingError
 from ...core.random import spread
@@ -31,7 +32,7 @@ from ..precondition import (
     within,
 )
 from ..problem import Inference, Problem
-from ..training.engine import Step, fingerprint, optimizer_state, restore_optimizer, train
+from ..training.engine import Step, optimizer_state, restore_optimizer, train
 from ..training.mini_batches import MiniBatches, started, to_float32
 from .gaussian_family import FullRank, GaussianFamily, LowRank, MeanField
 from .posterior import VariationalPosterior
@@ -53,7 +54,7 @@ class Variational(Inference):
     there, then climbs the ELBO for `steps` steps of `optimizer`, whose rate falls to 0 along a cosine. Each step takes
     `samples` draws and a mini-batch of `batch_size` rows (None: all). Steps are in units of those first widths, so the
     rate need not be tuned. Predictions average over `draws` members, drawn once with the seed of the fit. A fit with a
-    `checkpoint` that was killed resumes from it to the same bits.
+    `checkpoint` that was killed resumes from it to the same bits; `callbacks` see the ELBO of each step.
 
     `posterior_.info` has the `elbo` (on all rows), its standard error `elbo_error`, and `elbo_trace`, its way there.
     With a flat prior on some parameters the ELBO bounds the evidence of a density that is 1 along them.
@@ -79,6 +80,7 @@ class Variational(Inference):
     draws: int = 100
     by: Inference | None = None
     checkpoint: Checkpoint | str | None = transient()
+    callbacks: Callbacks = transient(())
 
     @classmethod
     def example(cls) -> Variational:
@@ -104,8 +106,7 @@ class Variational(Inference):
     def fit(self, problem: Problem) -> Posterior:
         """q, with members drawn from it."""
         problem = to_float32(problem)
-        about = fingerprint(problem, self, 1)
-        climb = train(lambda seeds: self._climb(problem, seeds[0]), problem, [problem.seed], self.checkpoint, about)
+        climb = train(lambda seeds: self._climb(problem, seeds[0]), problem, [problem.seed], self)
         density = climb.density
         return VariationalPosterior(
             density.module,
