@@ -177,5 +177,5 @@ def test_other_widths_rules_orders_and_steps_are_refused():
     with pytest.raises(SpecError, match=r"order='random' is not known; use \"asynchronous\" or \"synchronous\""):
         net.recall([[1, -1, 1]], order="random")
     for steps in (0, 1.5, True):
-        with pytest.raises(SpecError, match=r"steps=.* must be a positive whole number, or None"):
+        with pytest.raises(SpecError, match=r"steps=.* must be a positive integer, or None"):
             net.recall([[1, -1, 1]], steps=steps)

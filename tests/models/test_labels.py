@@ -85,7 +85,7 @@ def test_a_label_is_missing_only_if_it_was_named(labels, missing):
         ([0.5, 1.5, 2.0], r"y is continuous \(it has the value 0.5\), and a classifier needs labels; .* use Regressor"),
         ([0.0, np.inf, 1.0], "y contains infinity at row 1; labels are finite"),
         (np.array(["a", 1, "b"], dtype=object), r"y mixes labels of different types \(int, str\); make them all text"),
-        (np.array([{}, 1, 2], dtype=object), "y has labels of the type dict, int; labels are text, whole numbers"),
+        (np.array([{}, 1, 2], dtype=object), "y has labels of the type dict, int; labels are text, integers"),
         (np.array(["2020-01-01"] * 3, dtype="datetime64[D]"), "y has dates for labels; labels are text"),
         (np.array([b"a", b"b", b"a"]), "y has bytes for labels; labels are text"),
         ([[0, 1], [1], [0, 1]], "y has entries of different lengths; each row needs as many as the others"),

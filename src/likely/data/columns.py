@@ -157,7 +157,7 @@ class Category(Column):
                 raise DataError(
                     f"Column {self.name!r} has a category that was not in training: {text[row]!r} at row {row}{more} "
                     f"(counted from 0); known: {some(self.levels)}. "
-                    'Mend it, fit with rows that have it, or ignore it: Table(unseen="ignore"), --unseen ignore.'
+                    'Fix it, fit with rows that have it, or ignore it: Table(unseen="ignore"), --unseen ignore.'
                 )
         return out
 

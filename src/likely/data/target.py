@@ -14,7 +14,7 @@ from .frame import column_of
 __all__ = ["is_missing", "labels_of", "numbers_of", "task_of", "weights_of"]
 
 FEW = 5
-"""Whole numbers 0, 1, … or 1, 2, … up to this many different ones are taken for class codes."""
+"""Integers 0, 1, … or 1, 2, … up to this many different ones are taken for class codes."""
 
 
 def is_missing(series: nw.Series[Any]) -> np.ndarray:

@@ -177,7 +177,7 @@ class _Tangent(KernelModule):
         self.kernel = kernel
         self._network = [
             kernel.module(x, kernel.random_state)
-        ]  # in a list: its weights are no parameters of the kernel
+        ]  # in a list: its weights are not parameters of the kernel
 
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
         return tangent_kernel(self._network[0].to(x.dtype), x, other, scale=self.kernel.scale)

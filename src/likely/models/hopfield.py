@@ -27,7 +27,7 @@ Order = Literal["asynchronous", "synchronous"]
 RULES = ("hebb", "pseudoinverse")
 
 TIE = 1e-9
-"""A unit whose input is below this share of the largest possible one stays as it is: rounding must not move it."""
+"""A unit whose input is below this fraction of the largest possible one stays as it is: rounding must not move it."""
 
 
 class Hopfield(Learned):
@@ -87,7 +87,7 @@ class Hopfield(Learned):
         if order not in ("asynchronous", "synchronous"):
             raise SpecError(f'order={order!r} is not known; use "asynchronous" or "synchronous".')
         if steps is not None and (not isinstance(steps, int | np.integer) or isinstance(steps, bool) or steps < 1):
-            raise SpecError(f"steps={steps!r} must be a positive whole number, or None for as many as it takes.")
+            raise SpecError(f"steps={steps!r} must be a positive integer, or None for as many as it takes.")
         self._check_fitted()
         units = np.ascontiguousarray(self._states(X).T)  # (n, m): the same unit of all rows lies together
         if order == "synchronous":

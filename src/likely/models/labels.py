@@ -32,7 +32,7 @@ __all__ = [
 
 
 MOST_BYTES = 2**16
-"""Of one label in a file; a longer one is no name of a class."""
+"""Of one label in a file; a longer one is not the name of a class."""
 
 
 def read_labels(y: Any, owner: str, *, rows: int, missing_label: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -193,19 +193,19 @@ def is_text(labels: np.ndarray) -> bool:
 
 
 def _check_kind(labels: np.ndarray) -> None:
-    """Labels are text, whole numbers or booleans, all of one kind: what a model file can hold and `np.unique` sort."""
+    """Labels are text, integers or booleans, all of one kind: what a model file can hold and `np.unique` sort."""
     kind = labels.dtype.kind
     if kind == "O":
         kinds = {type(value) for value in labels}
         names = ", ".join(sorted(label_type.__name__ for label_type in kinds))
         if not all(issubclass(label_type, str | int | float | np.number | np.bool_) for label_type in kinds):
-            raise DataError(f"y has labels of the type {names}; labels are text, whole numbers or booleans.")
+            raise DataError(f"y has labels of the type {names}; labels are text, integers or booleans.")
         if len({issubclass(label_type, str) for label_type in kinds}) > 1:
             raise DataError(f"y mixes labels of different types ({names}); make them all text or all numbers.")
         labels = np.array(labels.tolist())
     elif kind not in "iufbU":
         what = {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, str(labels.dtype))
-        raise DataError(f"y has {what} for labels; labels are text, whole numbers or booleans.")
+        raise DataError(f"y has {what} for labels; labels are text, integers or booleans.")
     try:
         check_classification_targets(labels)
     except ValueError as error:

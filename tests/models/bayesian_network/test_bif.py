@@ -56,8 +56,8 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, network, seed):
         ("0.85;", "0.75;", r"net\.bif, line 7: p\(family-out\) sums to 0\.9, not to 1"),
         ("0.85;", "0.85, 0.1;", r"line 7: the table of 'family-out' has 3 numbers, it needs 2"),
         ("0.85;", "x;", r"line 7: expected a probability, found 'x'"),
-        ("0.85;", "1.85;", r"line 7: 1\.85 is no probability"),
-        ("0.85;", "nan;", r"line 7: nan is no probability"),
+        ("0.85;", "1.85;", r"line 7: 1\.85 is not a probability"),
+        ("0.85;", "nan;", r"line 7: nan is not a probability"),
         (
             "| family-out",
             "| family-oot",
@@ -76,7 +76,7 @@ def test_what_is_written_is_read_back_to_the_last_bit(tmp_path, network, seed):
         (
             "table 0.6, 0.05, 0.4, 0.95;",
             "(tru) 0.5, 0.5;",
-            r"line 9: 'tru' is no state of 'family-out'\. Did you mean 'true",
+            r"line 9: 'tru' is not a state of 'family-out'\. Did you mean 'true",
         ),
         (
             "table 0.6, 0.05, 0.4, 0.95;",

@@ -22,9 +22,9 @@ def test_evidence_and_soft_evidence_become_codes_and_weights():
     ("evidence", "message"),
     [
         ({"rian": "no"}, r"There is no variable 'rian'\. Did you mean 'rain'\?"),
-        ({"rain": "Yes"}, r"'Yes' is no state of 'rain'\. Did you mean 'yes'\?"),
-        ({"wet": 7}, r"7 is no state of 'wet'\. There are 0, 1, 2\."),
-        ({"wet": [0]}, r"\[0\] is no state of 'wet'"),
+        ({"rain": "Yes"}, r"'Yes' is not a state of 'rain'\. Did you mean 'yes'\?"),
+        ({"wet": 7}, r"7 is not a state of 'wet'\. There are 0, 1, 2\."),
+        ({"wet": [0]}, r"\[0\] is not a state of 'wet'"),
         (["rain"], "evidence must be a dict; found a list"),
     ],
 )
@@ -39,7 +39,7 @@ def test_unknown_evidence_is_refused(evidence, message):
         ({"rain": "yes"}, r"soft\['rain'\] must be a dict; found a str"),
         ({"rain": {"yes": -1}}, r"soft\['rain'\]\['yes'\] is -1; weights are finite and not negative"),
         ({"rain": {"yes": float("nan")}}, "is nan; weights are finite"),
-        ({"rain": {"maybe": 1}}, "'maybe' is no state of 'rain'"),
+        ({"rain": {"maybe": 1}}, "'maybe' is not a state of 'rain'"),
     ],
 )
 def test_other_soft_evidence_is_refused(soft, message):

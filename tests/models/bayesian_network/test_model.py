@@ -279,7 +279,7 @@ def test_other_arguments_are_refused(options, message):
 
 def test_unknown_states_and_missing_tables_are_refused():
     model = asia()
-    with pytest.raises(DataError, match=r"'yess' is no state of 'smoke'\. Did you mean 'yes'\?"):
+    with pytest.raises(DataError, match=r"'yess' is not a state of 'smoke'\. Did you mean 'yes'\?"):
         model.marginals({"smoke": "yess"})
     with pytest.raises(DataError, match=r"There is no variable 'smok'\. Did you mean 'smoke'\?"):
         model.predict(drawn(2), "smok")

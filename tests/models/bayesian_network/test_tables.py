@@ -47,13 +47,13 @@ def test_states_of_probability_zero_are_never_drawn():
         ),
         (
             [[[0.9, 0.1], [1.5, -0.5]], [[0.3, 0.7], [1, 0]]],
-            r"rain=0, sprinkler=1\) has numbers that are no probabilities",
+            r"rain=0, sprinkler=1\) has numbers that are not probabilities",
         ),
         (
             [[0.9, 0.1], [0.5, 0.5]],
             r"The table of 'wet' has shape \(2, 2\); over \(rain, sprinkler, wet\) it must be \(2",
         ),
-        ([["a", "b"]], "The table of 'wet' is no array of numbers"),
+        ([["a", "b"]], "The table of 'wet' is not an array of numbers"),
     ],
 )
 def test_a_table_that_is_none_is_refused_with_its_row(wet, message):

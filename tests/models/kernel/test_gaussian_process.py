@@ -121,10 +121,10 @@ def test_many_rows_begin_on_some_of_them_and_end_at_the_same_top():
     model = GaussianProcess(1.0 * RBF(), mean="zero", starts=1, random_state=0).fit(x, y)
     kernel = peer.ConstantKernel(model.kernel_.variance) * peer.RBF(model.kernel_.kernel.lengthscale)
     other = GaussianProcessRegressor(kernel + peer.WhiteKernel(model.noise_**2), optimizer=None).fit(x, y)
-    value, slope = other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
+    value, gradient = other.log_marginal_likelihood(other.kernel_.theta, eval_gradient=True)
     assert model.log_evidence_ == pytest.approx(value, abs=1e-4)
     curvature = 0.5 * len(x)  # of log σ²; others are less curved, so that 1e-4 nats are left at most
-    assert np.abs(slope).max() < np.sqrt(2 * 1e-3 * curvature)
+    assert np.abs(gradient).max() < np.sqrt(2 * 1e-3 * curvature)
 
 
 def test_the_person_s_numbers_come_first_and_learn_false_holds_them():
@@ -313,8 +313,8 @@ SETTINGS = {
     "inducing": (
         GaussianProcess(inducing=60, random_state=0),
         {
-            "check_sample_weight_equivalence_on_dense_data": "repeated rows are other rows to choose places from",
-            "check_regressors_train": "60 places do not carry a function of 200 rows with ten columns",
+            "check_sample_weight_equivalence_on_dense_data": "repeated rows are other rows to choose from",
+            "check_regressors_train": "60 inducing points do not carry a function of 200 rows with ten columns",
         },
     ),
 }
@@ -396,8 +396,8 @@ def test_the_same_seed_gives_the_same_bits():
     ("arguments", "error", "message"),
     [
         ({"mean": "linear"}, SpecError, r"GaussianProcess\(mean='linear'\): mean must be \"constant\" or \"zero\""),
-        ({"starts": 0}, SpecError, "starts must be an integer above 0"),
-        ({"inducing": 0}, SpecError, "inducing must be a whole number of places above 0"),
+        ({"starts": 0}, SpecError, "starts must be a positive integer"),
+        ({"inducing": 0}, SpecError, "inducing must be a positive integer, how many inducing points"),
         ({"kernel": "nonsense"}, SpecError, "Unknown kernel 'nonsense'"),
         ({"kernel": RBF((1.0, 2.0, 3.0))}, DataError, "has 3 length scales, but rows of 2 columns"),
         ({"likelihood": StudentT(), "inducing": 5}, SpecError, r"inducing=5\) needs normal noise of one σ"),

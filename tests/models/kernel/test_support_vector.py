@@ -246,7 +246,7 @@ def test_a_kernel_with_freedom_separates_anything_that_differs():
     assert model.kkt_residual_ <= 1e-4
 
 
-def test_a_hard_tube_holds_every_number():
+def test_a_hard_tube_holds_every_hyperparameter():
     X, y = numbers()
     model = SupportVector(RBF(0.5), HARD, epsilon=0.05).fit(X, y)
     assert np.abs(model.predict(X) - y).max() <= 0.05 + 1e-6

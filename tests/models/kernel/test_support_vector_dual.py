@@ -46,9 +46,9 @@ def test_the_solution_is_that_of_a_general_solver(kind):
 
     def cost(both):
         beta = both[:16] - both[16:]
-        slope = KERNEL @ beta - dual.target
+        gradient = KERNEL @ beta - dual.target
         value = 0.5 * beta @ KERNEL @ beta - beta @ dual.target + dual.corner * both.sum()
-        return value, np.concatenate([slope, -slope]) + dual.corner
+        return value, np.concatenate([gradient, -gradient]) + dual.corner
 
     even = {"type": "eq", "fun": lambda both: both[:16].sum() - both[16:].sum()}
     options = {"maxiter": 1000, "ftol": 1e-12}

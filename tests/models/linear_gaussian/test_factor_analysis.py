@@ -229,8 +229,8 @@ def test_a_saved_model_answers_the_same(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"n_components": 0}, "n_components must be a positive whole number"),
-        ({"n_components": 1.5}, "n_components must be a positive whole number"),
+        ({"n_components": 0}, "n_components must be a positive integer"),
+        ({"n_components": 1.5}, "n_components must be a positive integer"),
         ({"rotation": "promax"}, r'rotation must be None or "varimax"'),
         ({"floor": 0.0}, "floor must be a number between 0 and 1"),
         ({"inference": 3}, r"inference must be one of the inference specs \(.*EM.*\); found 3"),

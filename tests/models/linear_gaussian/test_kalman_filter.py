@@ -425,7 +425,7 @@ def test_a_fit_that_fails_leaves_no_model_behind():
             r"observation has shape \(2, 2\); for 2 states and 3 columns of X it must be \(3, 2\)",
         ),
         ({"n_states": 3}, r"transition has shape \(2, 2\); for 3 states it must be \(3, 3\)"),
-        ({"n_states": 0}, r"n_states=0\): n_states must be a whole number above 0, or None"),
+        ({"n_states": 0}, r"n_states=0\): n_states must be a positive integer, or None"),
         (
             {"observation_covariance": [[1, 2, 0], [2, 1, 0], [0, 0, 1]]},
             r"observation_covariance is not a covariance: its smallest eigenvalue is -1, and none may be negative",
@@ -456,7 +456,7 @@ def test_wrong_arguments_are_refused(arguments, message):
         (lambda m, x: m.fit(np.column_stack([x[:, :2], np.full(len(x), np.nan)])), "Column 2 of X has no value"),
         (lambda m, x: m.log_prob(x[:, :2]), "2 features"),
         (lambda m, x: m.log_prob(x, lengths=[3, 3]), "lengths"),
-        (lambda m, x: m.forecast(x, steps=0), "steps=0: it must be a whole number above 0"),
+        (lambda m, x: m.forecast(x, steps=0), "steps=0: it must be a positive integer"),
         (lambda m, x: m.forecast(x, steps=2, level=90), "level=90: the probability of the interval must be between"),
         (lambda m, x: m.sample(length=0), "length=0: how many to draw must be"),
         (lambda m, x: m.sample(-1), "n=-1: how many to draw must be"),

@@ -492,7 +492,7 @@ def test_states_never_visited_are_reported_and_keep_their_transitions():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_states": 0}, r"HiddenMarkov\(n_states=0\): n_states must be a whole number above 0"),
+        ({"n_states": 0}, r"HiddenMarkov\(n_states=0\): n_states must be a positive integer"),
         ({"n_states": 1.5}, r"n_states=1.5\): n_states must be"),
         ({"init": "zeros"}, 'init must be "k-means\\+\\+" or "random"'),
         ({"smoothing": -1.0}, "smoothing must be 0 or a positive number"),

@@ -117,9 +117,9 @@ def test_float32_stays_float32():
     ("model", "X", "message"),
     [
         (KMeans(3), [[0.0], [1.0]], "X has 2 samples, fewer than n_clusters=3; ask for fewer"),
-        (KMeans(0), [[0.0]], r"KMeans\(n_clusters=0\): n_clusters must be a whole number above 0"),
-        (KMeans(1, max_iter=0), [[0.0]], r"KMeans\(max_iter=0\): max_iter must be a whole number above 0"),
-        (KMeans(1, n_init="few"), [[0.0]], r"n_init must be \"auto\" or a whole number above 0"),
+        (KMeans(0), [[0.0]], r"KMeans\(n_clusters=0\): n_clusters must be a positive integer"),
+        (KMeans(1, max_iter=0), [[0.0]], r"KMeans\(max_iter=0\): max_iter must be a positive integer"),
+        (KMeans(1, n_init="few"), [[0.0]], r"n_init must be \"auto\" or a positive integer"),
         (KMeans(1, tol=-1), [[0.0]], r"KMeans\(tol=-1\): tol must be 0 or a positive number"),
         (KMeans(1, init="far"), [[0.0]], r"init must be \"k-means\+\+\", \"random\" or an array of centres"),
         (

@@ -340,7 +340,7 @@ def test_a_component_that_gains_nothing_stays_empty():
         (Mixture([Normal(), Normal()]), [[1.0], [2.0]], r"X has 1 columns, but the 2 likelihoods speak of 2"),
         (Mixture(Normal()), np.zeros((3, 2, 2)), r"X has shape \(3, 2, 2\); Mixture needs one vector a row"),
         (Mixture(3), [[1.0], [2.0]], r"likelihood must be one of the likelihood specs \(Bernoulli.*found 3"),
-        (Mixture(n_components=0), [[1.0]], r"Mixture\(n_components=0\): n_components must be a whole number above 0"),
+        (Mixture(n_components=0), [[1.0]], r"Mixture\(n_components=0\): n_components must be a positive integer"),
         (Mixture(init="best"), [[1.0]], r"Mixture\(init='best'\): init must be \"k-means\+\+\" or \"random\""),
         (Mixture(smoothing=-1), [[1.0]], r"Mixture\(smoothing=-1\): smoothing must be a number of at least 0"),
         (

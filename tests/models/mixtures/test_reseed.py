@@ -8,7 +8,7 @@ from scipy.optimize import minimize_scalar
 
 from likely.models.emissions import GaussianEmission
 from likely.models.mixtures.components import Components
-from likely.models.mixtures.reseed import best_share, reseed
+from likely.models.mixtures.reseed import best_fraction, reseed
 
 
 def test_the_best_weight_is_that_of_a_line_search():
@@ -19,7 +19,7 @@ def test_the_best_weight_is_that_of_a_line_search():
 
     expected = minimize_scalar(cost, bounds=(0, 1), method="bounded", options={"xatol": 1e-9}).x
     assert 0.01 < expected < 0.99
-    assert best_share(log_ratio, weight) == pytest.approx(expected, abs=1e-6)
+    assert best_fraction(log_ratio, weight) == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -27,7 +27,7 @@ def test_the_best_weight_is_that_of_a_line_search():
 )
 def test_the_best_weight_at_its_ends(log_ratio, expected):
     weight = torch.ones(2, dtype=torch.float64)
-    assert best_share(torch.tensor(log_ratio, dtype=torch.float64), weight) == pytest.approx(expected, abs=1e-9)
+    assert best_fraction(torch.tensor(log_ratio, dtype=torch.float64), weight) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", ["full", "diag", "tied"])

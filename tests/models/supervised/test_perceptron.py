@@ -130,7 +130,7 @@ def test_other_rows_and_no_passes_are_refused():
     X, y, _ = separable(0, 6, 2, 1.0)
     with pytest.raises(DataError, match=r"X has shape \(6, 2, 1\); Perceptron needs one vector for each row"):
         Perceptron().fit(X.reshape(6, 2, 1), y)
-    with pytest.raises(SpecError, match=r"Perceptron\(max_iter=0\): max_iter must be a positive whole number"):
+    with pytest.raises(SpecError, match=r"Perceptron\(max_iter=0\): max_iter must be a positive integer"):
         Perceptron(max_iter=0).fit(X, y)
 
 

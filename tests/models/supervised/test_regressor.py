@@ -94,7 +94,7 @@ def test_intervals_hold_what_they_promise(likelihood, network, inference):
     lower, upper = model.predict_interval(fresh)
     forecast = model.predict_dist(fresh)
     promise = np.full(len(fresh), 0.9)
-    if forecast.support.is_discrete:  # then an interval of whole numbers holds somewhat more
+    if forecast.support.is_discrete:  # then an interval of integers holds somewhat more
         promise = (cdf(forecast, torch.tensor(upper)) - cdf(forecast, torch.tensor(lower - 1))).numpy()
         assert (promise >= 0.9 - 1e-6).all()
     inside = (lower <= targets) & (targets <= upper)

@@ -384,7 +384,7 @@ def test_words_that_the_model_does_not_know_are_named():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"n_components": 0}, r"n_components=0\): n_components must be a positive whole number"),
+        ({"n_components": 0}, r"n_components=0\): n_components must be a positive integer"),
         ({"document_prior": -1.0}, r"document_prior=-1.0\): document_prior must be a positive number or 10 of them"),
         ({"document_prior": [1.0, 2.0]}, "document_prior must be a positive number or 10 of them"),
         ({"topic_prior": "big"}, "topic_prior must be a positive number, or None"),

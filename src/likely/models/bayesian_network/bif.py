@@ -167,7 +167,7 @@ class _Reader:
             self.expect("{")
             while (state := self.next("'}'")).text != "}":
                 if not state.word or state.text in states:
-                    problem = "is there twice" if state.word else "is no name of a state"
+                    problem = "is there twice" if state.word else "is not the name of a state"
                     self.fail(f"{state.text!r} {problem} in the states of {name.text!r}", state.line)
                 states.append(state.text)
             self.expect(";")
@@ -213,7 +213,7 @@ class _Reader:
             parent = block.parents[len(row)]
             if token.text not in self.states[parent]:
                 hint = closest(token.text, self.states[parent])
-                self.fail(f"{token.text!r} is no state of {parent!r}.{hint}", token.line)
+                self.fail(f"{token.text!r} is not a state of {parent!r}.{hint}", token.line)
             row.append(self.states[parent].index(token.text))
             words.append(token.text)
         if len(row) < len(block.parents):
@@ -256,7 +256,7 @@ class _Reader:
             except ValueError:
                 self.fail(f"expected a probability, found {token.text!r}", token.line)
             if not 0 <= number <= 1:
-                self.fail(f"{token.text} is no probability", token.line)
+                self.fail(f"{token.text} is not a probability", token.line)
             probabilities.append(number)
         if len(probabilities) != count:
             self.fail(f"{what} has {len(probabilities)} numbers, it needs {count}", line)

@@ -97,7 +97,7 @@ def find_states(series: pl.Series) -> list[Any]:
 
 
 def encode(series: pl.Series, states: Sequence[Any]) -> np.ndarray:
-    """Each value as the number of its state; a value that is no state is refused, with its row.
+    """Each value as the number of its state; a value that is not a state is refused, with its row.
 
     >>> encode(pl.Series("rain", ["yes", None, "no"]), ["no", "yes"])
     array([ 1, -1, 0])
@@ -146,7 +146,7 @@ def _columns(X: Any, names: Sequence[str]) -> Mapping[Any, Any]:
 
 
 def _series(name: str, values: Any) -> pl.Series:
-    """A column as text, whole numbers, numbers or booleans, with nulls where values are missing."""
+    """A column as text, integers, numbers or booleans, with nulls where values are missing."""
     if isinstance(values, nw.Series):
         native = values.to_native()
         if isinstance(native, pl.Series):
@@ -169,7 +169,7 @@ def _series(name: str, values: Any) -> pl.Series:
         known = numbers[~np.isnan(numbers)]
         whole = (known == np.floor(known)).all() and (np.abs(known) < 2**53).all()
         values = pl.Series(name, numbers, nan_to_null=True)
-        values = values.cast(pl.Int64) if whole else values  # pandas turns whole numbers with gaps into floats
+        values = values.cast(pl.Int64) if whole else values  # pandas turns integers with gaps into floats
     if values.dtype not in (pl.String, pl.Boolean, pl.Null) and not values.dtype.is_numeric():
         raise DataError(f"X: column {name!r} holds {values.dtype}; states are text, numbers or booleans.")
     return values.rename(name)

@@ -81,9 +81,9 @@ class EvidenceQuestions:
         log_p = self._inference.log_prob(codes, labels.soft(soft)[0])
         log_p[((known >= 0) & (grid != known)).any(1)] = -np.inf
         self._check_possible(log_p.max(), evidence, soft)
-        share = np.exp(log_p - log_p.max())
+        probability = np.exp(log_p - log_p.max())
         keys = [tuple(labels.states[v][s] for v, s in zip(chosen, row, strict=True)) for row in grid.tolist()]
-        return dict(zip(keys, (share / share.sum()).tolist(), strict=True))
+        return dict(zip(keys, (probability / probability.sum()).tolist(), strict=True))
 
     def most_probable(self, evidence: Evidence | None = None, soft: Soft | None = None) -> Explanation:
         """The most probable states of all variables together, given the evidence (by max-product absorption).

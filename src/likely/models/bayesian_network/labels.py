@@ -43,7 +43,7 @@ class Labels:
             return self.numbers[variable][state]
         except (KeyError, TypeError):
             hint = closest(state, self.states[variable])
-            raise DataError(f"{state!r} is no state of {self.dag.names[variable]!r}.{hint}") from None
+            raise DataError(f"{state!r} is not a state of {self.dag.names[variable]!r}.{hint}") from None
 
     def decode(self, codes: Iterable[int]) -> dict[str, Any]:
         """{variable: state} of the codes that are known."""
@@ -78,7 +78,7 @@ class Labels:
         return weights, scale
 
     def rows(self, X: Any) -> np.ndarray:
-        """Codes (rows, variables) of a table; a variable that is no column is unknown in every row."""
+        """Codes (rows, variables) of a table; a variable that is not a column is unknown in every row."""
         return self.encode(read_columns(X, self.dag.names))
 
     def encode(self, columns: Mapping[str, Any]) -> np.ndarray:

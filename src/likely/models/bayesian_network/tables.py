@@ -53,7 +53,7 @@ class Tables:
             try:
                 given = np.asarray(table, dtype=np.float64)
             except (TypeError, ValueError) as error:
-                raise DataError(f"The table of {name!r} is no array of numbers ({error}).") from error
+                raise DataError(f"The table of {name!r} is not an array of numbers ({error}).") from error
             if given.shape != view.shape:
                 axes = ", ".join(self.dag.names[member] for member in self.dag.family(variable))
                 raise DataError(
@@ -71,7 +71,7 @@ class Tables:
             numbers = table[row]
             problem = f"sums to {total[row]:g}"
             if not (np.isfinite(numbers).all() and (numbers >= 0).all()):
-                problem = "has numbers that are no probabilities"
+                problem = "has numbers that are not probabilities"
             values = ", ".join(f"{number:g}" for number in numbers[:6]) + (", …" if len(numbers) > 6 else "")
             raise DataError(f"The table of {self.row_name(variable, row)} {problem} ({values}); it must sum to 1.")
         rounded = np.abs(total - 1) > 1e-12

@@ -42,9 +42,9 @@ class Emission(ABC):
     def log_prob(self, params: Params, x: Tensor) -> Tensor:
         """log p(x | k): (n, S, K). Missing values (NaN) are marginalised."""
 
-    def background(self, params: Params, x: Tensor, log_prob: Tensor, share: Tensor) -> Tensor:
-        """What smoothing adds to the value that EM raises, (S,), for rows that are these shares (n,) of all weight."""
-        return self.smoothing * (share @ log_prob.flatten(1)).unflatten(-1, log_prob.shape[1:]).sum(-1)
+    def background(self, params: Params, x: Tensor, log_prob: Tensor, fraction: Tensor) -> Tensor:
+        """What smoothing adds to the value that EM raises, (S,), for rows with these fractions (n,) of the weight."""
+        return self.smoothing * (fraction @ log_prob.flatten(1)).unflatten(-1, log_prob.shape[1:]).sum(-1)
 
     @abstractmethod
     def zeros(self, starts: int, components: int) -> Params:
@@ -83,7 +83,7 @@ class Emission(ABC):
         """One row from each of these components (n,), by torch's global generator; params here are (K, …)."""
 
     @abstractmethod
-    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+    def expected(self, params: Params, x: Tensor, responsibility: Tensor) -> Tensor:
         """E[x | what is seen of it] under responsibilities (n, K); of labels the most probable. Params are (K, …).
 
         Only the missing values of the rows (n, d) have a meaning.

@@ -142,15 +142,15 @@ class Columns(Emission):
         ]
         return torch.cat(pieces, 1)
 
-    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+    def expected(self, params: Params, x: Tensor, responsibility: Tensor) -> Tensor:
         pieces = []
         for part, own in zip(self.parts, self._split(params["eta"]), strict=True):
             eta = part.split(own)  # (K, count, numbers of one)
             if part.likelihood.labels:
-                probabilities = torch.einsum("nk,kcl->ncl", share, part.likelihood.probabilities(eta).double())
+                probabilities = torch.einsum("nk,kcl->ncl", responsibility, part.likelihood.probabilities(eta).double())
                 pieces.append(probabilities.argmax(-1).double())
             else:
-                pieces.append(share @ part.likelihood.mean(eta).double().reshape(len(own), -1))
+                pieces.append(responsibility @ part.likelihood.mean(eta).double().reshape(len(own), -1))
         return torch.cat(pieces, 1)
 
     # --- sums and estimates -------------------------------------------------------------------------------------

@@ -135,10 +135,10 @@ class GaussianEmission(Emission):
             moved[own] = params["mean"][k] + noise[own] @ factor[k].T
         return moved
 
-    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
+    def expected(self, params: Params, x: Tensor, responsibility: Tensor) -> Tensor:
         if not self.matrix:
-            return share @ params["mean"]
-        return expected_missing(params, x, share)
+            return responsibility @ params["mean"]
+        return expected_missing(params, x, responsibility)
 
     def filled(self, params: Params, x: Tensor, component: Tensor) -> Tensor:
         """A draw of the whole row, moved by what its seen part differs from x (Matheron's rule)."""

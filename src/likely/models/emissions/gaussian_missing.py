@@ -51,7 +51,7 @@ def log_prob_missing(params: Params, x: Tensor) -> Tensor:
     return log_prob
 
 
-def expected_missing(params: Params, x: Tensor, share: Tensor) -> Tensor:
+def expected_missing(params: Params, x: Tensor, responsibility: Tensor) -> Tensor:
     """Σₖ share (n, K) · E[x | xₒ, k]: (n, d), 0 where a value is seen. Means are (K, d), covariances (K or 1, d, d).
 
     >>> params = {"mean": torch.zeros(1, 2).double(), "covariance": torch.tensor([[[1.0, 0.5], [0.5, 1.0]]]).double()}
@@ -68,7 +68,7 @@ def expected_missing(params: Params, x: Tensor, share: Tensor) -> Tensor:
             factor = torch.linalg.cholesky(covariance[..., seen.unsqueeze(-1), seen])
             regression = torch.cholesky_solve(covariance[..., seen.unsqueeze(-1), gone], factor)
             guess = guess + (x[rows][:, seen].double() - mean[:, None, seen]) @ regression
-        expected[rows.unsqueeze(-1), gone] = torch.einsum("nk,knd->nd", share[rows], guess)
+        expected[rows.unsqueeze(-1), gone] = torch.einsum("nk,knd->nd", responsibility[rows], guess)
     return expected
 
 

@@ -60,9 +60,9 @@ class MixtureEmission(Emission):
     def log_prob(self, params: Params, x: Tensor) -> Tensor:
         return (self._inside(params, x)[1] + params["mixing"]).logsumexp(-1)
 
-    def background(self, params: Params, x: Tensor, log_prob: Tensor, share: Tensor) -> Tensor:
+    def background(self, params: Params, x: Tensor, log_prob: Tensor, fraction: Tensor) -> Tensor:
         inner, inside = self._inside(params, x)
-        return self.inner.background(inner, x, inside.flatten(-2), share)
+        return self.inner.background(inner, x, inside.flatten(-2), fraction)
 
     # --- as a density -------------------------------------------------------------------------------------------
     def to_free(self, params: Params) -> Params:
@@ -82,16 +82,16 @@ class MixtureEmission(Emission):
         chosen = torch.multinomial(params["mixing"][component].exp(), 1)[:, 0]
         return self.inner.sample(_without_mixing(params), component * self.components + chosen)
 
-    def expected(self, params: Params, x: Tensor, share: Tensor) -> Tensor:
-        joint = self._shares(params, x) * share.unsqueeze(-1)  # (n, K, M)
+    def expected(self, params: Params, x: Tensor, responsibility: Tensor) -> Tensor:
+        joint = self._component_posterior(params, x) * responsibility.unsqueeze(-1)  # (n, K, M)
         return self.inner.expected(_without_mixing(params), x, joint.flatten(1))
 
     def filled(self, params: Params, x: Tensor, component: Tensor) -> Tensor:
-        own = self._shares(params, x)[torch.arange(len(x)), component]
+        own = self._component_posterior(params, x)[torch.arange(len(x)), component]
         chosen = torch.multinomial(own, 1)[:, 0]
         return self.inner.filled(_without_mixing(params), x, component * self.components + chosen)
 
-    def _shares(self, params: Params, x: Tensor) -> Tensor:
+    def _component_posterior(self, params: Params, x: Tensor) -> Tensor:
         """p(m | x, k), (n, K, M), for parameters without an axis of starts."""
         one = {name: value.unsqueeze(0) for name, value in params.items()}
         return (self._inside(one, x)[1][:, 0] + params["mixing"]).softmax(-1)
@@ -109,11 +109,11 @@ class MixtureEmission(Emission):
         return {**self.inner.zeros(starts, components * self.components), "mixing": mixing}
 
     def accumulate(self, totals: Params, params: Params | None, x: Tensor, weight: Tensor, rows: slice) -> None:
-        inner, share = None, None
+        inner, posterior = None, None
         if params is not None:
             inner, inside = self._inside(params, x)
-            share = (inside + params["mixing"]).softmax(-1).nan_to_num_()  # NaN where no component is possible
-        joint = (self._first_shares(x, weight) if share is None else share) * weight.unsqueeze(-1)
+            posterior = (inside + params["mixing"]).softmax(-1).nan_to_num_()  # NaN where no component is possible
+        joint = (self._first_posterior(x, weight) if posterior is None else posterior) * weight.unsqueeze(-1)
         totals["mixing"] += joint.sum(0)
         self.inner.accumulate(_without_mixing(totals), inner, x, joint.flatten(-2), rows)
 
@@ -121,24 +121,26 @@ class MixtureEmission(Emission):
         counts = totals["mixing"]
         sums = counts.sum(-1, keepdim=True)
         even = torch.full_like(counts, 1 / self.components)
-        share = torch.where(sums > 0, counts / sums.clamp_min(1e-300), even).clamp_min(LEAST)
+        mixing = torch.where(sums > 0, counts / sums.clamp_min(1e-300), even).clamp_min(LEAST)
         inner = self.inner.maximise(None if params is None else _without_mixing(params), _without_mixing(totals))
-        return {**inner, "mixing": share.log()}
+        return {**inner, "mixing": mixing.log()}
 
     def free(self, components: int) -> int:
         return self.inner.free(components * self.components) + components * (self.components - 1)
 
-    def _first_shares(self, x: Tensor, weight: Tensor) -> Tensor:
+    def _first_posterior(self, x: Tensor, weight: Tensor) -> Tensor:
         """Each state's rows in M clusters: (n, S, K, M)."""
         points = features(x)
-        share = torch.full((*weight.shape, self.components), 1 / self.components, dtype=torch.float64)
+        responsibility = torch.full((*weight.shape, self.components), 1 / self.components, dtype=torch.float64)
         for start in range(weight.shape[1]):
             for state in range(weight.shape[2]):
                 own = weight[:, start, state] > 0
                 if int(own.sum()) >= self.components:
                     seed = start * weight.shape[2] + state
-                    share[own, start, state] = first_weights(points[own.numpy()], self.components, seed, "k-means++")
-        return share
+                    responsibility[own, start, state] = first_weights(
+                        points[own.numpy()], self.components, seed, "k-means++"
+                    )
+        return responsibility
 
     # --- files --------------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
     f ~ GP(m, k),   y ~ likelihood(f(x)),   log p(y | X) = log ∫ p(y | f) p(f | X) df    (the evidence)
 
-Normal noise has closed forms; other likelihoods have Laplace's approximation. The numbers of the kernel, the mean and
-what the likelihood calls learned (σ) maximise the evidence.
+Normal noise has closed forms; other likelihoods have Laplace's approximation. The hyperparameters of the kernel, the
+mean and what the likelihood calls learned (σ) maximise the evidence.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import Labelled
 from .gp.fitting import exact, learn, pose, report_search, solve
-from .gp.hyperparameters import every_number, free, load_numbers, names_of, read, write
+from .gp.hyperparameters import every_hyperparameter, free, load_hyperparameters, names_of, read, write
 from .gp.inducing import InducingPosterior
 from .gp.laplace import Laplace, LaplacePosterior
 from .gp.predictive import predictive
 from .gp.regression import ExactPosterior, Regression
-from .gp.selection import places_of, refuse_many
+from .gp.selection import inducing_points, refuse_many
 from .gp.targets import counted, read_classes, read_targets
 
 __all__ = ["GaussianProcess"]
@@ -72,8 +72,9 @@ class GaussianProcess(Labelled):
     likelihoods: a lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in
     `sample_weight` counts a row that many times. A missing target (NaN) does not count.
 
-    Learned: `log_evidence_`, `kernel_` (with its numbers), `noise_` (σ of Normal), `mean_` of each function, `shared_`
-    (the likelihood's learned constants as it holds them: logarithms of scales), `converged_`, `n_evaluations_`.
+    Learned: `log_evidence_`, `kernel_` (with its hyperparameters), `noise_` (σ of Normal), `mean_` of each function,
+    `shared_` (the likelihood's learned constants as it holds them: logarithms of scales), `converged_`,
+    `n_evaluations_`.
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0]], [0.0, 0.8, 0.9, 0.1, -0.8]
     >>> model = GaussianProcess(1.0 * RBF(), Normal(scale=0.1)).fit(X, y)
@@ -91,8 +92,8 @@ class GaussianProcess(Labelled):
         "X_train_": Array("N D …"),
         "y_train_": Array("N | N T"),
         "weight_train_": Array("N", NOT_NEGATIVE),
-        "kernel_numbers_": Array("*", empty=True),
-        "numbers_": Array("*", empty=True),
+        "kernel_hyperparameters_": Array("*", empty=True),
+        "hyperparameters_": Array("*", empty=True),
         "latent_weights_": maybe(Array("N | N F")),
         "inducing_": maybe(Array("M D …")),
     }
@@ -137,19 +138,19 @@ class GaussianProcess(Labelled):
             self.classes_, likelihood = read_classes(y, len(x), likelihood)
         targets = read_targets(y, len(x), likelihood, self.__dict__.get("classes_"))
         x, targets, weight = counted(x.double(), targets, as_weights(sample_weight, x), likelihood)
-        places = self._places(x, likelihood, targets, seed)
+        points = self._inducing_points(x, likelihood, targets, seed)
         module = self._built(self._kernel(likelihood, targets, weight), x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
-        with threads_for(_solving(x, places)):
-            best = learn(problem, places, self.starts, seed, verbose=bool(self.verbose))
-        write(free(module), best.numbers[: read(free(module)).numel()])
-        rest = best.numbers[read(free(module)).numel() :]
+        with threads_for(_solving(x, points)):
+            best = learn(problem, points, self.starts, seed, verbose=bool(self.verbose))
+        write(free(module), best.hyperparameters[: read(free(module)).numel()])
+        rest = best.hyperparameters[read(free(module)).numel() :]
         self.X_train_, self.y_train_, self.weight_train_ = x.numpy(), targets.numpy(), weight.numpy()
-        self.kernel_, self.kernel_numbers_ = module.spec(), every_number(module).numpy()
-        self.inducing_ = None if places is None else places.numpy()
-        self.numbers_, self.latent_weights_ = rest.numpy(), None
+        self.kernel_, self.kernel_hyperparameters_ = module.spec(), every_hyperparameter(module).numpy()
+        self.inducing_ = None if points is None else points.numpy()
+        self.hyperparameters_, self.latent_weights_ = rest.numpy(), None
         if isinstance(problem, Laplace):
-            with threads_for(_solving(x, places)):
+            with threads_for(_solving(x, points)):
                 self.latent_weights_ = problem.solve(rest).weights.numpy()
         self._posterior = posterior = self._solved(problem)
         self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, best.evaluations
@@ -169,7 +170,7 @@ class GaussianProcess(Labelled):
         kept = (self.inducing_, self.latent_weights_)
         inducing, weights = (None if array is None else torch.from_numpy(array) for array in kept)
         with threads_for(_solving(problem.x, inducing)):  # as it was searched for: two threads sum otherwise than one
-            return solve(problem, torch.from_numpy(self.numbers_), inducing, weights)
+            return solve(problem, torch.from_numpy(self.hyperparameters_), inducing, weights)
 
     def _built(self, kernel: Kernel, x: Tensor, seed: int) -> KernelModule:
         with isolated(seed):
@@ -178,10 +179,10 @@ class GaussianProcess(Labelled):
             module.requires_grad_(False)
         return module
 
-    def _places(self, x: Tensor, likelihood: Likelihood, y: Tensor, seed: int) -> Tensor | None:
+    def _inducing_points(self, x: Tensor, likelihood: Likelihood, y: Tensor, seed: int) -> Tensor | None:
         """Inducing points, or None for all rows; a refusal where neither would do."""
         if exact(likelihood):
-            return places_of(x, self.inducing, seed)
+            return inducing_points(x, self.inducing, seed)
         if isinstance(self.inducing, int | np.integer):
             raise SpecError(
                 f"GaussianProcess(inducing={self.inducing}) needs normal noise of one σ; {likelihood!r} has Laplace's "
@@ -279,7 +280,7 @@ class GaussianProcess(Labelled):
         if not exact(likelihood):
             return None
         known = likelihood.known_scale()
-        return float(np.exp(self.numbers_[0])) if known is None else known
+        return float(np.exp(self.hyperparameters_[0])) if known is None else known
 
     @property
     def mean_(self) -> np.ndarray:
@@ -292,7 +293,9 @@ class GaussianProcess(Labelled):
     def shared_(self) -> np.ndarray:
         """The numbers of the likelihood that do not depend on x, as it holds them: log σ for Normal."""
         self._check_fitted()
-        return self._posterior.shared.numpy() if isinstance(self._posterior, LaplacePosterior) else self.numbers_
+        return (
+            self._posterior.shared.numpy() if isinstance(self._posterior, LaplacePosterior) else self.hyperparameters_
+        )
 
     # --- inside -------------------------------------------------------------------------------------------------
     @property
@@ -339,12 +342,12 @@ class GaussianProcess(Labelled):
         if self.mean not in ("constant", "zero"):
             raise SpecError(f'GaussianProcess(mean={self.mean!r}): mean must be "constant" or "zero".')
         if not isinstance(self.starts, int | np.integer) or isinstance(self.starts, bool) or self.starts < 1:
-            raise SpecError(f"GaussianProcess(starts={self.starts!r}): starts must be an integer above 0.")
+            raise SpecError(f"GaussianProcess(starts={self.starts!r}): starts must be a positive integer.")
         number = isinstance(self.inducing, int | np.integer) and not isinstance(self.inducing, bool)
         if not (self.inducing is None or self.inducing == "auto" or (number and self.inducing >= 1)):
             raise SpecError(
-                f"GaussianProcess(inducing={self.inducing!r}): inducing must be a whole number of places above 0, "
-                '"auto" or None.'
+                f"GaussianProcess(inducing={self.inducing!r}): inducing must be a positive integer, how many inducing "
+                'points, or "auto" or None.'
             )
 
     # --- files --------------------------------------------------------------------------------------------------
@@ -361,10 +364,12 @@ class GaussianProcess(Labelled):
         self._likelihood().check(y, "y_train_")
         refuse_many(len(x) if self.inducing_ is None else len(self.inducing_), 1, "the file has too many")
         module = self._built(self.kernel_, x, 0)
-        load_numbers(module, torch.from_numpy(self.kernel_numbers_))
+        load_hyperparameters(module, torch.from_numpy(self.kernel_hyperparameters_))
         problem = self._problem(module, self._likelihood(), x, y, weight)
-        if len(self.numbers_) != len(problem.start()[0]):
-            raise ModelFileError(f"GaussianProcess's numbers_ has {len(self.numbers_)} entries in this file.")
+        if len(self.hyperparameters_) != len(problem.start()[0]):
+            raise ModelFileError(
+                f"GaussianProcess's hyperparameters_ has {len(self.hyperparameters_)} entries in this file."
+            )
         self._posterior = self._solved(problem)
         noise = 1.0 if self.noise_ is None else self.noise_
         if not 0 < noise < math.inf or not math.isfinite(self._posterior.log_evidence):

@@ -90,7 +90,9 @@ class KernelMachine(Learned):
         self.kernel_, self._module = kernel, kernel.build(rows).double()
         weights = {name.removeprefix("kernel."): value for name, value in tensors.items() if name not in own}
         if not all(bool(value.isfinite().all()) for value in weights.values()):
-            raise ModelFileError("The file does not fit its own specs: the numbers of its kernel are not finite.")
+            raise ModelFileError(
+                "The file does not fit its own specs: the hyperparameters of its kernel are not finite."
+            )
         self._module.load_state_dict(weights)
         with torch.no_grad():
             if len(rows) and not bool(self._module(rows[:2], rows[:2]).isfinite().all()):

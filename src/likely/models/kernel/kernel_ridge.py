@@ -72,16 +72,16 @@ class KernelRidge(RegressorMixin, KernelMachine):
         root = None if weight is None else weight.sqrt()
         with threads_for(factorisation(len(x))):
             system = self._system(x, root)
-            factor, share = cholesky(system, REMEDY)
+            factor, jitter = cholesky(system, REMEDY)
             if root is None:
                 dual = torch.cholesky_solve(columns, factor)
             else:
                 dual = root[:, None] * torch.cholesky_solve(root[:, None] * columns, factor)
-        report_jitter(share, REMEDY, stacklevel=3)
+        report_jitter(jitter, REMEDY, stacklevel=3)
         self.dual_coef_ = dual.reshape(targets.shape).numpy()
         self.X_fit_ = x.numpy().copy()
         self.weights_ = None if weight is None else weight.numpy()
-        self.jitter_ = share * float(system.diagonal().mean())
+        self.jitter_ = jitter * float(system.diagonal().mean())
         return self
 
     def predict(self, X: Any) -> np.ndarray:

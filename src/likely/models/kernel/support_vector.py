@@ -318,7 +318,7 @@ class SupportVector(KernelMachine, Labelled):
         target = numbers_of(y, rows, "SupportVector")
         target, _ = as_column(target, np.isnan(target))
         if target.ndim != 1:
-            raise DataError(f"y has shape {target.shape}; SupportVector needs one number a row: (n,).")
+            raise DataError(f"y has shape {target.shape}; SupportVector needs one number per row: (n,).")
         return target
 
     def _dimensions(self) -> dict[str, Any]:

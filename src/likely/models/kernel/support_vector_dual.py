@@ -3,7 +3,7 @@
     min over β of ½ βᵀKβ − βᵀt + ε‖β‖₁   with   Σβᵢ = 0,   lowerᵢ ≤ βᵢ ≤ upperᵢ
 
 Classes: t = y = ±1, ε = 0, and βᵢ = yᵢαᵢ with 0 ≤ αᵢ ≤ C. Numbers: t = y and |βᵢ| ≤ C. With f = Kβ + b the solution
-has f = t − ε sign(β) where β is free, and at a bound (or at 0, where ε‖β‖₁ has its corner) the slope f − t + ε∂|β|
+has f = t − ε sign(β) where β is free, and at a bound (or at 0, where ε‖β‖₁ has its corner) the derivative f − t + ε∂|β|
 points out of what is allowed: these are the Karush–Kuhn–Tucker conditions.
 """
 
@@ -32,7 +32,7 @@ WORK = 5e10
 """About how many multiplications may be spent on making an answer exact."""
 
 LEAST_MARGIN = 1e-4
-"""A margin below this share of the spread of the rows, in feature space, counts as none: libsvm keeps K in float32."""
+"""A margin below this fraction of the spread of the rows, in feature space, counts as 0: libsvm keeps K in float32."""
 
 
 class Dual(NamedTuple):
@@ -45,7 +45,7 @@ class Dual(NamedTuple):
 
     @property
     def corner(self) -> float:
-        """The slope of ε‖β‖₁ on both sides of 0."""
+        """The derivative of ε‖β‖₁ on both sides of 0."""
         return self.epsilon or 0.0
 
 
@@ -71,12 +71,12 @@ def numbers_dual(target: np.ndarray, epsilon: float, C: np.ndarray) -> Dual:
 def intercept(K: np.ndarray, dual: Dual, beta: np.ndarray) -> tuple[float, float]:
     """The b that violates the conditions least, and by how much: the largest |violation| over rows.
 
-    β may grow where it is below its upper bound, and then needs a right slope ≥ 0; so b ≥ −(Kβ − t + ε·sign). β may
-    fall where it is above its lower one, and then b ≤ the same. Half of what is between them is the violation.
+    β may grow where it is below its upper bound, and then needs a right derivative ≥ 0; so b ≥ −(Kβ − t + ε·sign). β
+    may fall where it is above its lower one, and then b ≤ the same. Half of what is between them is the violation.
     """
-    slope = K @ beta - dual.target
-    right = slope + np.where(beta >= 0, dual.corner, -dual.corner)
-    left = slope + np.where(beta > 0, dual.corner, -dual.corner)
+    gradient = K @ beta - dual.target
+    right = gradient + np.where(beta >= 0, dual.corner, -dual.corner)
+    left = gradient + np.where(beta > 0, dual.corner, -dual.corner)
     least = (-right[beta < dual.upper]).max(initial=-np.inf)
     most = (-left[beta > dual.lower]).min(initial=np.inf)
     return float((least + most) / 2), max(0.0, float((least - most) / 2))
@@ -150,7 +150,7 @@ def refine(K: np.ndarray, dual: Dual, start: np.ndarray, tol: float) -> np.ndarr
     leads nowhere, only the worst is, which always leads down.
     """
     beta = _snapped(dual, start)
-    released, share_of_worst, work = np.zeros(len(beta)), 0.5, 0.0
+    released, release_from, work = np.zeros(len(beta)), 0.5, 0.0
     while work < WORK:
         free = ((beta > dual.lower) & (beta < dual.upper) & ((beta != 0) | (dual.epsilon is None))) | (released != 0)
         work += float(free.sum()) ** 3 + 3.0 * len(beta) ** 2 + 5e6
@@ -158,13 +158,13 @@ def refine(K: np.ndarray, dual: Dual, start: np.ndarray, tol: float) -> np.ndarr
             break
         side = np.where(beta == 0, released, np.sign(beta))
         full, level = _step(K, dual, beta, free, side)
-        share = _room(dual, beta, full, free, side)
-        share_of_worst = 1.0 if share == 0.0 and released.any() else 0.5
-        beta, released = _snapped(dual, beta + share * full), np.zeros(len(beta))
-        if share in (0.0, 1.0):
+        fraction = _room(dual, beta, full, free, side)
+        release_from = 1.0 if fraction == 0.0 and released.any() else 0.5
+        beta, released = _snapped(dual, beta + fraction * full), np.zeros(len(beta))
+        if fraction in (0.0, 1.0):
             if intercept(K, dual, beta)[1] <= 0.01 * tol:
                 break
-            released = _releases(K, dual, beta, level, share_of_worst)
+            released = _releases(K, dual, beta, level, release_from)
     better = np.isfinite(beta).all() and intercept(K, dual, beta)[1] < intercept(K, dual, start)[1]
     return beta if better else start
 
@@ -189,7 +189,7 @@ def _step(K: np.ndarray, dual: Dual, beta: np.ndarray, free: np.ndarray, side: n
 
 
 def _room(dual: Dual, beta: np.ndarray, change: np.ndarray, free: np.ndarray, side: np.ndarray) -> float:
-    """The share of a step after which the first multiplier meets a bound or the corner at 0; at most 1."""
+    """The fraction of a step after which the first multiplier meets a bound or the corner at 0; at most 1."""
     corner = dual.epsilon is not None
     upper = np.where((side < 0) & corner, np.minimum(dual.upper, 0.0), dual.upper)
     lower = np.where((side > 0) & corner, np.maximum(dual.lower, 0.0), dual.lower)
@@ -198,15 +198,15 @@ def _room(dual: Dual, beta: np.ndarray, change: np.ndarray, free: np.ndarray, si
     return float(np.clip(((limit - beta)[moving] / change[moving]).min(initial=1.0), 0.0, 1.0))
 
 
-def _releases(K: np.ndarray, dual: Dual, beta: np.ndarray, level: float, share: float) -> np.ndarray:
-    """+1 where β should leave its bound upwards, −1 downwards: rows that violate by at least a share of the worst."""
-    slope = K @ beta + level - dual.target
+def _releases(K: np.ndarray, dual: Dual, beta: np.ndarray, level: float, fraction: float) -> np.ndarray:
+    """+1 where β should leave its bound upwards, −1 downwards: rows that violate by ≥ `fraction` of the worst."""
+    gradient = K @ beta + level - dual.target
     fixed = (beta <= dual.lower) | (beta >= dual.upper) | ((beta == 0) & (dual.epsilon is not None))
-    right = slope + np.where(beta >= 0, dual.corner, -dual.corner)
-    left = slope + np.where(beta > 0, dual.corner, -dual.corner)
+    right = gradient + np.where(beta >= 0, dual.corner, -dual.corner)
+    left = gradient + np.where(beta > 0, dual.corner, -dual.corner)
     up = np.where(fixed & (beta < dual.upper), -right, 0.0)
     down = np.where(fixed & (beta > dual.lower), left, 0.0)
-    least = max(share * max(up.max(), down.max()), 1e-300)
+    least = max(fraction * max(up.max(), down.max()), 1e-300)
     return (up >= least).astype(float) - (down >= least)
 
 

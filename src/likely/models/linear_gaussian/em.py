@@ -37,7 +37,7 @@ class LinearGaussianEM(Latent):
     """Rows bound to a model of k factors, `isotropic` (Ψ = σ²I) or with one noise variance a column.
 
     Inside, columns are centred and have variance 1 (all the same scale if isotropic); `restored` undoes it. `floor` is
-    the least share of a column's variance that is noise.
+    the least fraction of a column's variance that is noise.
     """
 
     def __init__(self, x: Tensor, weight: Tensor | None, factors: int, *, isotropic: bool, floor: float) -> None:
@@ -84,7 +84,7 @@ class LinearGaussianEM(Latent):
             twice += given.energy.sum(-1) + given.log_det @ count
         if self.complete:
             columns[:, 0] = latent
-        scaling = (self.share_count * self.scale.log()).sum()
+        scaling = (self.known_count * self.scale.log()).sum()
         return {"latent": latent, "columns": columns, "cross": cross}, -0.5 * twice - scaling
 
     def maximise(self, params: Params, statistics: Params) -> Params:
@@ -146,7 +146,7 @@ class LinearGaussianEM(Latent):
         sums = torch.zeros(2, self.x.shape[1], dtype=torch.float64)
         for values, weight in self._raw(part):
             sums += torch.stack([(weight * values).sum(0), weight.sum(0)])
-        self.share_count = sums[1].clone()
+        self.known_count = sums[1].clone()
         distributed.sum_(sums)
         self.known = sums[1]
         if bool((self.known == 0).any()):

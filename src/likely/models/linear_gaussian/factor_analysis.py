@@ -127,7 +127,7 @@ class FactorAnalysis(LinearGaussianModel):
     def _check_arguments(self) -> None:
         if not isinstance(self.n_components, int | np.integer) or self.n_components < 1:
             raise SpecError(
-                f"FactorAnalysis(n_components={self.n_components!r}): n_components must be a positive whole number."
+                f"FactorAnalysis(n_components={self.n_components!r}): n_components must be a positive integer."
             )
         if self.rotation not in ROTATIONS:
             raise SpecError(f'FactorAnalysis(rotation={self.rotation!r}): rotation must be None or "varimax".')

@@ -346,4 +346,4 @@ class KalmanFilter(TransformerMixin, Averaged):
 
 def _check_count(name: str, value: Any) -> None:
     if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise DataError(f"{name}={value!r}: it must be a whole number above 0.")
+        raise DataError(f"{name}={value!r}: it must be a positive integer.")

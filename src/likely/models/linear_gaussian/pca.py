@@ -36,13 +36,13 @@ from .em import LinearGaussianEM
 __all__ = ["PCA"]
 
 FLOOR = 1e-10
-"""The least noise variance in EM, as a share of the mean variance of a column."""
+"""The least noise variance in EM, as a fraction of the mean variance of a column."""
 
 
 class PCA(LinearGaussianModel):
     """The `n_components` directions of greatest variance, and the density of rows that they give.
 
-    `n_components` is a whole number, a share of the variance between 0 and 1, or None for all. `transform` gives the
+    `n_components` is an integer, a fraction of the variance between 0 and 1, or None for all. `transform` gives the
     classic scores Uᵀ(x − μ), divided by their standard deviations with `whiten`; `posterior` the distribution of z.
     Without missing values the fit is in closed form; with some (NaN) it is by EM (`inference`), and scores are their
     expectations.
@@ -281,7 +281,7 @@ def _check_components(n_components: Any, most: int, shape: Any) -> None:
 
 
 def _chosen(asked: Any, values: np.ndarray | None, most: int) -> int:
-    """How many components: all, as many as asked for, or as many as hold more than the share asked for."""
+    """How many components: all, as many as asked for, or as many as hold more than the fraction asked for."""
     if asked is None or (values is None and isinstance(asked, float)):
         return most
     if values is None or not isinstance(asked, float):

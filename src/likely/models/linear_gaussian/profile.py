@@ -27,7 +27,7 @@ def best_noise(covariance: np.ndarray, factors: int, noise: np.ndarray, floor: f
     array([0.4, 0.4, 0.4])
     """
     d = len(covariance)
-    random = np.random.default_rng(0)  # the same starts for every seed: the top is no matter of chance
+    random = np.random.default_rng(0)  # the same starts for every seed: the optimum is not a matter of chance
     unexplained = 1 / np.diag(np.linalg.pinv(covariance))  # of each column, by all others (Jöreskog's start)
     starts = [noise, (1 - 0.5 * factors / d) * unexplained, np.full(d, 0.5)]
     starts += [random.uniform(floor, 1.0, d) for _ in range(STARTS - len(starts))]

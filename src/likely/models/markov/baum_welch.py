@@ -1,4 +1,4 @@
-"""A hidden Markov model as EM sees it (Baum–Welch): expected states, transitions and emissions, then their shares.
+"""A hidden Markov model as EM sees it (Baum–Welch): expected states, transitions and emissions, then their proportions.
 
     πⱼ ∝ Σₙ γ₁(j),      Aᵢⱼ ∝ Σₜ ξₜ(i, j) + prior,      θⱼ ← argmax Σₜ γₜ(j) log p(xₜ | θ)
 
@@ -87,8 +87,8 @@ class BaumWelch(Latent):
         first, pairs = statistics["chain.first"], statistics["chain.pairs"] + self.prior * self.allowed
         return {
             **emission,
-            "chain.initial": _shares(first, self.first, params["chain.initial"]),
-            "chain.transition": _shares(pairs, self.allowed, params["chain.transition"]),
+            "chain.initial": _proportions(first, self.first, params["chain.initial"]),
+            "chain.transition": _proportions(pairs, self.allowed, params["chain.transition"]),
         }
 
     def log_prior(self, params: Params) -> Tensor | float:
@@ -212,8 +212,8 @@ class BaumWelch(Latent):
         even = torch.ones(1, self.states, dtype=torch.float64)
         return {
             **self.emission.maximise(None, totals),
-            "chain.initial": _shares(even, self.first, even),
-            "chain.transition": _shares(transition.unsqueeze(0), self.allowed, transition.unsqueeze(0)),
+            "chain.initial": _proportions(even, self.first, even),
+            "chain.transition": _proportions(transition.unsqueeze(0), self.allowed, transition.unsqueeze(0)),
         }
 
     def _segments(self, seed: int, *, even: bool) -> Tensor:
@@ -239,21 +239,21 @@ class BaumWelch(Latent):
 
 def _blocks(data: Ragged) -> Iterator[tuple[slice, slice]]:
     """Whole sequences, as many as make a block, of those that are this process's: (sequences, rows)."""
-    share, offsets = distributed.shard(len(data)), data.offsets.numpy()
-    start = share.start
-    while start < share.stop:
+    own, offsets = distributed.shard(len(data)), data.offsets.numpy()
+    start = own.start
+    while start < own.stop:
         stop = int(np.searchsorted(offsets, offsets[start] + BLOCK, side="right")) - 1
-        stop = min(max(stop, start + 1), share.stop)
+        stop = min(max(stop, start + 1), own.stop)
         yield slice(start, stop), slice(int(offsets[start]), int(offsets[stop]))
         start = stop
 
 
-def _shares(counts: Tensor, allowed: Tensor, before: Tensor) -> Tensor:
+def _proportions(counts: Tensor, allowed: Tensor, before: Tensor) -> Tensor:
     """Counts of what is allowed as probabilities; where there are none, what was before."""
     counts = torch.where(allowed, counts, 0.0)
     total = counts.sum(-1, keepdim=True)
-    share = torch.where(total > 0, counts / total.clamp_min(1e-300), before)
-    return torch.where(allowed, share.clamp_min(LEAST), 0.0)
+    proportion = torch.where(total > 0, counts / total.clamp_min(1e-300), before)
+    return torch.where(allowed, proportion.clamp_min(LEAST), 0.0)
 
 
 def _logarithms(params: Params, first: Tensor, allowed: Tensor) -> tuple[Tensor, Tensor]:

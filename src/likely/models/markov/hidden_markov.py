@@ -195,7 +195,7 @@ class HiddenMarkov(_HiddenStates):
 
     @property
     def stationary_(self) -> np.ndarray:
-        """The share of steps that the chain spends in each state in the long run, from its initial states on."""
+        """The fraction of steps that the chain spends in each state in the long run, from its initial states on."""
         self._check_fitted()
         return long_run(self.initial_, self.transition_)
 
@@ -259,7 +259,7 @@ class HiddenMarkov(_HiddenStates):
     def _check_arguments(self) -> tuple[np.ndarray, np.ndarray]:
         """Which transitions are allowed (K, K), and in which states a sequence may start (K,)."""
         whole = isinstance(self.n_states, int | np.integer) and not isinstance(self.n_states, bool)
-        require(whole and self.n_states >= 1, self, "n_states", "a whole number above 0")
+        require(whole and self.n_states >= 1, self, "n_states", "a positive integer")
         require(self.init in ("k-means++", "random"), self, "init", '"k-means++" or "random"')
         for name in ("smoothing", "transition_prior"):
             value = getattr(self, name)

@@ -36,7 +36,7 @@ def allowed_transitions(transitions: Transitions, states: int) -> tuple[np.ndarr
     try:
         given = np.asarray(transitions, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise SpecError(f"transitions={transitions!r} is no array of which transitions are allowed.") from error
+        raise SpecError(f"transitions={transitions!r} is not an array of which transitions are allowed.") from error
     if given.shape != (states, states):
         raise SpecError(f"transitions has shape {given.shape}, but {states} states need ({states}, {states}).")
     allowed = np.nan_to_num(given) != 0

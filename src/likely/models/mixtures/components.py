@@ -27,7 +27,7 @@ from .responsibilities import blocks, split, total
 __all__ = ["EMPTY", "Components"]
 
 EMPTY = 1e-10
-"""A component that has less than this share of all rows has none."""
+"""A component that has less than this fraction of all rows has none."""
 
 
 class Components(Latent):
@@ -76,9 +76,9 @@ class Components(Latent):
         counts = torch.zeros(len(guesses), self.components, dtype=torch.float64)
         for rows in blocks(part, len(guesses) * self._width):
             weight = torch.zeros(rows.stop - rows.start, len(guesses), self.components, dtype=torch.float64)
-            for index, (chosen, share) in enumerate(guesses):
+            for index, (chosen, responsibility) in enumerate(guesses):
                 own = slice(*np.searchsorted(chosen, (rows.start, rows.stop)))
-                weight[torch.from_numpy(chosen[own] - rows.start), index] = share[own]
+                weight[torch.from_numpy(chosen[own] - rows.start), index] = responsibility[own]
             if bool(weight.any()):
                 emission.accumulate(totals, None, self.x[rows], weight, rows)
                 counts += weight.sum(0)
@@ -174,10 +174,12 @@ class Components(Latent):
         gain = torch.zeros(self.components, dtype=torch.float64)
         for rows in blocks(distributed.shard(len(self.x)), 3 * self._width):
             x = self.x[rows]
-            share, _ = split(self.emission.log_prob(params, x), params["weights"])
-            share = share[:, 0] if self.weight is None else share[:, 0] * self.weight[rows].unsqueeze(-1)
+            responsibility, _ = split(self.emission.log_prob(params, x), params["weights"])
+            responsibility = (
+                responsibility[:, 0] if self.weight is None else responsibility[:, 0] * self.weight[rows].unsqueeze(-1)
+            )
             better = self.emission.log_prob(plain, x)[:, 0] - self.emission.log_prob(smooth, x)[:, 0]
-            gain += torch.where(share > 0, share * better, 0.0).sum(0)
+            gain += torch.where(responsibility > 0, responsibility * better, 0.0).sum(0)
         distributed.sum_(gain)
         lost = counts <= EMPTY * counts.sum()
         return torch.nonzero(lost | (gain > 0.1 * counts)).ravel().tolist()

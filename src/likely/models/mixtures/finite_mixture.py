@@ -123,22 +123,22 @@ class _FiniteMixture(DensityMixin, Averaged):
 
     def _responsibilities(self, x: Tensor) -> np.ndarray:
         responsibilities = np.empty((len(x), self.n_components))
-        for rows, share, _ in self._answers(x):
-            responsibilities[rows] = share
+        for rows, responsibility, _ in self._answers(x):
+            responsibilities[rows] = responsibility
         return responsibilities
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each row."""
         x = self._questioned(X)
-        return np.concatenate([share.argmax(1) for _, share, _ in self._answers(x)])
+        return np.concatenate([responsibility.argmax(1) for _, responsibility, _ in self._answers(x)])
 
     def posterior(self, X: Any) -> Categorical:
         """The distribution of each row's component, as a torch distribution."""
-        share = self.predict_proba(X)
-        if not share.any(1).all():
-            row = int((~share.any(1)).argmax())
+        responsibilities = self.predict_proba(X)
+        if not responsibilities.any(1).all():
+            row = int((~responsibilities.any(1)).argmax())
             raise DataError(f"row {row} of X has probability 0 in every component, so that it has no posterior.")
-        return Categorical(probs=torch.from_numpy(share))
+        return Categorical(probs=torch.from_numpy(responsibilities))
 
     def sample(
         self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
@@ -159,8 +159,8 @@ class _FiniteMixture(DensityMixin, Averaged):
             given = self._questioned(condition)
             if len(given) != 1:
                 raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
-            share = torch.from_numpy(self._responsibilities(given.double()))
-            rows, component = self._filled(given.double().expand(count, -1), seed, share.expand(count, -1))
+            responsibility = torch.from_numpy(self._responsibilities(given.double()))
+            rows, component = self._filled(given.double().expand(count, -1), seed, responsibility.expand(count, -1))
         drawn = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
         return (drawn, component.numpy()) if return_hidden else drawn
 
@@ -182,8 +182,8 @@ class _FiniteMixture(DensityMixin, Averaged):
         x = self._questioned(X).double()
         if draws is not None:
             seeds = spread(self._seed(random_state), count_of(draws, "draws"))
-            share = torch.from_numpy(self._responsibilities(x))
-            return np.stack([self._filled(x, seed, share)[0].numpy() for seed in seeds])
+            responsibilities = torch.from_numpy(self._responsibilities(x))
+            return np.stack([self._filled(x, seed, responsibilities)[0].numpy() for seed in seeds])
         emission, params = self._fitted()
         own = {name: value[0] for name, value in params.items()}
         filled = x.clone()
@@ -192,12 +192,12 @@ class _FiniteMixture(DensityMixin, Averaged):
             filled[rows] = torch.where(x[rows].isnan(), guess, x[rows])
         return in_form(filled.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
 
-    def _filled(self, x: Tensor, seed: int, share: Tensor) -> tuple[Tensor, Tensor]:
+    def _filled(self, x: Tensor, seed: int, responsibilities: Tensor) -> tuple[Tensor, Tensor]:
         """Rows with their missing values drawn, and the components they were drawn from, by responsibilities."""
         emission, params = self._fitted()
         own = {name: value[0] for name, value in params.items()}
         with isolated(seed):
-            component = torch.multinomial(share, 1)[:, 0]
+            component = torch.multinomial(responsibilities, 1)[:, 0]
             return emission.filled(own, x, component), component
 
     @property
@@ -249,15 +249,15 @@ class _FiniteMixture(DensityMixin, Averaged):
         width = self.n_components * x.shape[1]
         for rows in blocks(slice(0, len(x)), width):
             with _threads(rows, width, x):
-                share, evidence = split(emission.log_prob(params, x[rows]), params["weights"])
+                responsibility, evidence = split(emission.log_prob(params, x[rows]), params["weights"])
             if bool(evidence.isnan().any()):
                 row = rows.start + int(evidence.isnan().any(1).nonzero()[0])
                 raise DataError(f"row {row} of X, or a parameter of the model, is too large for float64; rescale X.")
-            yield rows, share[:, 0].numpy(), evidence[:, 0].numpy()
+            yield rows, responsibility[:, 0].numpy(), evidence[:, 0].numpy()
 
     def _check_arguments(self) -> None:
         whole = isinstance(self.n_components, int | np.integer) and not isinstance(self.n_components, bool)
-        require(whole and self.n_components >= 1, self, "n_components", "a whole number above 0")
+        require(whole and self.n_components >= 1, self, "n_components", "a positive integer")
         require(self.init in ("k-means++", "random"), self, "init", '"k-means++" or "random"')
 
     def _check_rows(self, x: Tensor, weight: Tensor | None) -> None:

@@ -148,8 +148,8 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
 
     def _check_arguments(self) -> None:
         for name in ("n_clusters", "max_iter"):
-            require(_whole(getattr(self, name)), self, name, "a whole number above 0")
-        require(self.n_init == "auto" or _whole(self.n_init), self, "n_init", '"auto" or a whole number above 0')
+            require(_whole(getattr(self, name)), self, name, "a positive integer")
+        require(self.n_init == "auto" or _whole(self.n_init), self, "n_init", '"auto" or a positive integer')
         number = isinstance(self.tol, int | float | np.number) and 0 <= self.tol < math.inf
         require(number, self, "tol", "0 or a positive number")
         if isinstance(self.init, str):

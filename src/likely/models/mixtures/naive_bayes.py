@@ -178,7 +178,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         return np.where(missing, 0.0, log_prob)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
+        """The accuracy: the fraction of labels, of those that are not missing, that `predict` finds."""
         predicted = self.predict(X)
         labels, missing = self._labels(y, len(predicted))
         weight = _counted(missing, as_weights(sample_weight, torch.empty(len(predicted))))
@@ -272,11 +272,11 @@ class NaiveBayes(ClassifierMixin, Labelled):
 
 
 def _add(emission: Columns, totals: dict[str, Tensor], x: Tensor, index: Tensor, weight: Tensor) -> None:
-    """Add the rows' statistics, each row's to the sums of its class; each process takes its share of the rows."""
+    """Add the rows' statistics, each row's to the sums of its class; each process takes its part of the rows."""
     classes = totals["rows"].shape[1]
-    share, step = distributed.shard(len(x)), len(blocks(x)[0])
-    for start in range(share.start, share.stop, step):
-        rows = slice(start, min(start + step, share.stop))
+    shard, step = distributed.shard(len(x)), len(blocks(x)[0])
+    for start in range(shard.start, shard.stop, step):
+        rows = slice(start, min(start + step, shard.stop))
         own = torch.zeros(rows.stop - start, classes, dtype=torch.float64)
         own.scatter_(1, index[rows].unsqueeze(-1), weight[rows].unsqueeze(-1))
         emission.accumulate(totals, None, x[rows], own.unsqueeze(1), rows)

@@ -20,7 +20,7 @@ from .responsibilities import blocks, split
 if TYPE_CHECKING:
     from .components import Components
 
-__all__ = ["best_share", "reseed"]
+__all__ = ["best_fraction", "reseed"]
 
 
 def reseed(model: Components, params: Params, start: int, component: int) -> int:
@@ -38,40 +38,43 @@ def reseed(model: Components, params: Params, start: int, component: int) -> int
         if value.shape[1] == 2:  # what all components share is left as it is
             trial[name][0, component] = value[0, 0]
     _, after = _log_prob(model, trial, component)
-    share = best_share(after - evidence, weight)
+    fraction = best_fraction(after - evidence, weight)
     gain = float(
-        weight @ torch.logaddexp((after - evidence) + _log(share), torch.tensor(_log(1 - share), dtype=torch.float64))
+        weight
+        @ torch.logaddexp((after - evidence) + _log(fraction), torch.tensor(_log(1 - fraction), dtype=torch.float64))
     )
     gain += model.emission.smoothing / model.count * float(weight @ (after - before))
     if gain > 0:
-        trial["weights"] *= 1 - share
-        trial["weights"][0, component] = share
+        trial["weights"] *= 1 - fraction
+        trial["weights"][0, component] = fraction
         for name, value in trial.items():
             params[name][start] = value[0]
     return row
 
 
-def best_share(log_ratio: Tensor, weight: Tensor) -> float:
+def best_fraction(log_ratio: Tensor, weight: Tensor) -> float:
     """δ in [0, 1] that maximises Σ w log(1 − δ + δ e^ratio), a concave function; 0 if nothing is gained.
 
-    >>> share = best_share(torch.tensor([4.0, 0.0]).log(), torch.ones(2))        # log(1 + 3δ) + log(1 − δ)
-    >>> round(share, 6)
+    >>> fraction = best_fraction(torch.tensor([4.0, 0.0]).log(), torch.ones(2))        # log(1 + 3δ) + log(1 − δ)
+    >>> round(fraction, 6)
     0.333333
     """
     down = torch.exp(-log_ratio.abs())
     up = log_ratio > 0
 
-    def slope(share: float) -> float:
+    def derivative(fraction: float) -> float:
         # Σ w (ρ − 1) / (1 − δ + δρ), written so that neither a huge nor a tiny ρ overflows.
-        bent = torch.where(up, (1 - down) / ((1 - share) * down + share), (down - 1) / (1 - share + share * down))
+        bent = torch.where(
+            up, (1 - down) / ((1 - fraction) * down + fraction), (down - 1) / (1 - fraction + fraction * down)
+        )
         return float((weight * bent.double().clamp(-1e300, 1e300)).sum())
 
     low, high = 0.0, 1.0
-    if slope(low) <= 0:
+    if derivative(low) <= 0:
         return 0.0
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
+        low, high = (middle, high) if derivative(middle) > 0 else (low, middle)
     return low
 
 
@@ -89,8 +92,8 @@ def _fitted(model: Components, weight: Tensor, near: Tensor) -> Params:
     """Two components: one of the rows that are near, one of the others."""
     totals = model.emission.zeros(1, 2)
     for rows in blocks(slice(0, len(model.x)), 2):
-        share = torch.stack([near[rows], 1 - near[rows]], -1) * weight[rows].unsqueeze(-1)
-        model.emission.accumulate(totals, None, model.x[rows], share.unsqueeze(1), rows)
+        responsibility = torch.stack([near[rows], 1 - near[rows]], -1) * weight[rows].unsqueeze(-1)
+        model.emission.accumulate(totals, None, model.x[rows], responsibility.unsqueeze(1), rows)
     return model.emission.maximise(None, totals)
 
 

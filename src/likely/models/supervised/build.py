@@ -95,7 +95,7 @@ class Plan:
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> Plan:
-        """The inverse of `to_json`; a `ModelFileError` for what is no plan."""
+        """The inverse of `to_json`; a `ModelFileError` for what is not a plan."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         made = Plan(**values)
         counts = (made.out_features, made.shared, *(made.columns or ()), *made.footprint)

@@ -112,16 +112,16 @@ class Classifier(ClassifierMixin, Supervised):
         return self._parted(self._in_blocks(x, answer), x)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The accuracy: the share of labels, of those that are not missing, that `predict` finds."""
+        """The accuracy: the fraction of labels, of those that are not missing, that `predict` finds."""
         x = self._rows(X)
         predicted = self._most_probable(x)
         labels, missing = self._labels(*entries_of(self, y, x, reset=False), reset=False)
         weight = self._weights(sample_weight, x)
         counts = np.ones(len(labels)) if weight is None else weight.numpy()
-        share = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing
-        if not share.any():
+        weights = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing
+        if not weights.any():
             raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
-        return float(np.average(predicted == labels, weights=share))
+        return float(np.average(predicted == labels, weights=weights))
 
     def _probabilities(self, x: Inputs) -> np.ndarray:
         return self._in_blocks(x, lambda rows, _: self._block(rows))

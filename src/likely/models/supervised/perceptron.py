@@ -59,7 +59,7 @@ class Perceptron(ClassifierMixin, Labelled):
         """
         self._forget()
         if not isinstance(self.max_iter, int | np.integer) or self.max_iter < 1:
-            raise SpecError(f"Perceptron(max_iter={self.max_iter!r}): max_iter must be a positive whole number.")
+            raise SpecError(f"Perceptron(max_iter={self.max_iter!r}): max_iter must be a positive integer.")
         rows = self._rows(X, reset=True)
         labels, missing = as_column(*read_labels(y, "Perceptron", rows=len(rows)))
         if labels.ndim != 1:

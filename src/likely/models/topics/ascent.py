@@ -3,7 +3,7 @@
     λ_kv = β + Σ_d n_dv r_dvk,   r_dvk ∝ exp(E[log θ_dk] + E[log φ_kv])          (all documents at once)
     λ ← (1 − ρ_t) λ + ρ_t (β + D/|B| Σ_{d∈B} n_dv r_dvk),   ρ_t = (offset + t)^−decay      (batches B of D documents)
 
-Of several processes each infers its share of the documents; the sums over documents are added up.
+Of several processes each infers its part of the documents; the sums over documents are added up.
 """
 
 from __future__ import annotations

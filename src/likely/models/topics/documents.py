@@ -53,7 +53,7 @@ def _check_width(model: Any, shape: tuple[int, ...], reset: bool) -> None:
 
 
 def _check_counts(table: Any, counts: np.ndarray) -> None:
-    """The first value that is no count, by its place."""
+    """The first value that is not a count, by its place."""
     bad = ~((counts >= 0) & (counts == np.floor(counts)) & (counts < 2.0**31))
     if not bad.any():
         return
@@ -96,7 +96,7 @@ def _from_tokens(model: Any, X: Sequence[Any], reset: bool) -> Corpus:
 
 
 def _tokens(document: Any, place: int) -> np.ndarray:
-    """One document as whole numbers from 0."""
+    """One document as integers from 0."""
     if isinstance(document, str):
         raise DataError(
             f"Document {place} of X is text; give token ids, or counts (scikit-learn's CountVectorizer makes them)."

@@ -46,7 +46,7 @@ def sweep(
     alpha = prior.astype(np.float32)
     for k in range(width):
         inverse[k] = one / (np.float32(topic[k]) + mass)
-    share = np.empty(width, np.float32)  # (n_dk + α_k) / (n_k + Vβ)
+    factor = np.empty(width, np.float32)  # (n_dk + α_k) / (n_k + Vβ)
     inside = np.empty(width, np.float32)  # n_dk + α_k
     weight = np.empty(width, np.float32)
     lanes = np.empty(LANES, np.float32)
@@ -58,7 +58,7 @@ def sweep(
             if topics[token] >= 0:
                 inside[topics[token]] += one
         for k in range(width):
-            share[k] = inside[k] * inverse[k]
+            factor[k] = inside[k] * inverse[k]
         for token in range(start, stop):
             row = word_topic[words[token]]
             old = topics[token]
@@ -67,12 +67,12 @@ def sweep(
                 topic[old] -= 1
                 inside[old] -= one
                 inverse[old] = one / (np.float32(topic[old]) + mass)
-                share[old] = inside[old] * inverse[old]
+                factor[old] = inside[old] * inverse[old]
             for lane in range(LANES):
                 lanes[lane] = zero
             for block in range(0, width, LANES):
                 for lane in range(LANES):
-                    value = share[block + lane] * (np.float32(row[block + lane]) + beta)
+                    value = factor[block + lane] * (np.float32(row[block + lane]) + beta)
                     weight[block + lane] = value
                     lanes[lane] += value
             total = zero
@@ -96,7 +96,7 @@ def sweep(
             topic[new] += 1
             inside[new] += one
             inverse[new] = one / (np.float32(topic[new]) + mass)
-            share[new] = inside[new] * inverse[new]
+            factor[new] = inside[new] * inverse[new]
     state[0] = random
 
 

@@ -205,7 +205,7 @@ class LatentDirichlet(TransformerMixin, Learned):
         theta = random.dirichlet(self.document_prior_, count)
         topics = self.topic_word_
         sizes = np.broadcast_to(lengths, (count,))
-        rows = [random.multinomial(size, share @ topics) for size, share in zip(sizes, theta, strict=True)]
+        rows = [random.multinomial(size, proportions @ topics) for size, proportions in zip(sizes, theta, strict=True)]
         counts = np.array(rows, dtype=np.int64).reshape(count, topics.shape[1])
         documents: Any
         if self.form_ == "sparse":
@@ -239,7 +239,7 @@ class LatentDirichlet(TransformerMixin, Learned):
 
         "completion" scores held-out documents: half of the words of each (at random, by `random_state`) say what it is
         about, the others are predicted by Σ_k E[θ_dk] φ_kv. "bound" is exp(−bound / words) of whole documents with
-        the topics' share of the bound, as scikit-learn's `perplexity`: larger than the truth, and comparable between
+        the topics' part of the bound, as scikit-learn's `perplexity`: larger than the truth, and comparable between
         models of the same inference only.
         """
         corpus = self._read(X)
@@ -292,7 +292,7 @@ class LatentDirichlet(TransformerMixin, Learned):
         """α (K,) and β."""
         size = self.n_components
         if not isinstance(size, int | np.integer) or isinstance(size, bool) or size < 1:
-            raise SpecError(f"LatentDirichlet(n_components={size!r}): n_components must be a positive whole number.")
+            raise SpecError(f"LatentDirichlet(n_components={size!r}): n_components must be a positive integer.")
         priors = []
         for name, shape in (("document_prior", (size,)), ("topic_prior", ())):
             given = getattr(self, name)

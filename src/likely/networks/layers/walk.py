@@ -91,7 +91,9 @@ class Walk:
 class _Piece:
     """Some rows of an affine map at a time, its inputs split by the layer that they come from."""
 
-    def __init__(self, layer: nn.Module, degrees: list[np.ndarray], sources: Sequence[int], by_place: np.ndarray) -> None:
+    def __init__(
+        self, layer: nn.Module, degrees: list[np.ndarray], sources: Sequence[int], by_place: np.ndarray
+    ) -> None:
         assert isinstance(layer, MaskedLinear)
         self.sources = sources
         parts = layer.weight.split([len(degrees[source]) for source in self.sources], 1)

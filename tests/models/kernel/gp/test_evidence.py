@@ -25,10 +25,10 @@ class Hill:
         shift = 1.0 / len(index)  # fewer rows have their top elsewhere
         return Hill(len(index), (self.top + shift).tolist(), self.wall)
 
-    def value_and_slope(self, numbers):
-        if float(numbers[0]) > self.wall:
+    def value_and_grad(self, theta):
+        if float(theta[0]) > self.wall:
             raise TrainingError("singular")
-        away = numbers - self.top
+        away = theta - self.top
         pull = -self.count * self.curvature @ away
         return float(0.5 * pull @ away), pull
 
@@ -40,7 +40,7 @@ ORIGIN = torch.zeros(2, dtype=torch.float64)
 @pytest.mark.parametrize("rows", [10, 1600, 20_000])
 def test_the_top_is_found_in_any_number_of_stages(rows):
     best = maximise(Hill(rows, [1.0, -2.0]), [ORIGIN], FREE)
-    torch.testing.assert_close(best.numbers, torch.tensor([1.0, -2.0]).double(), atol=2e-2, rtol=0)
+    torch.testing.assert_close(best.hyperparameters, torch.tensor([1.0, -2.0]).double(), atol=2e-2, rtol=0)
     assert best.value > -1e-3
     assert best.converged
     assert best.held == ()
@@ -50,8 +50,8 @@ def test_a_bound_that_holds_a_number_back_is_named():
     best = maximise(Hill(50, [1.0, -2.0]), [ORIGIN], [(None, None), (-1.0, 1.0)])
     assert best.held == (1,)
     assert not best.converged
-    assert float(best.numbers[1]) == -1.0
-    assert float(best.numbers[0]) == pytest.approx(1.0 - 0.4, abs=1e-2)  # the top along the bound: −H₀₁/H₀₀ · 1
+    assert float(best.hyperparameters[1]) == -1.0
+    assert float(best.hyperparameters[0]) == pytest.approx(1.0 - 0.4, abs=1e-2)  # the top along the bound: −H₀₁/H₀₀ · 1
 
 
 def test_the_best_of_several_starts_wins_and_all_are_counted():
@@ -68,7 +68,7 @@ def test_the_best_of_several_starts_wins_and_all_are_counted():
 
 def test_a_step_too_far_is_taken_back():
     best = maximise(Hill(100, [1.0, -2.0], wall=1.05), [torch.tensor([-3.0, 3.0]).double()], FREE)
-    torch.testing.assert_close(best.numbers, torch.tensor([1.0, -2.0]).double(), atol=2e-2, rtol=0)
+    torch.testing.assert_close(best.hyperparameters, torch.tensor([1.0, -2.0]).double(), atol=2e-2, rtol=0)
 
 
 def test_without_any_start_the_error_is_that_of_the_first():

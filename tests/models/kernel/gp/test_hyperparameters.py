@@ -10,10 +10,10 @@ import torch
 
 from likely.kernels import RBF, Constant
 from likely.models.kernel.gp.hyperparameters import (
-    every_number,
+    every_hyperparameter,
     free,
     limits,
-    load_numbers,
+    load_hyperparameters,
     names_of,
     read,
     spread_out,
@@ -28,7 +28,7 @@ def kernel():
     return (Constant(3.0) * RBF((1.0, 2.0))).build(X).double()
 
 
-def test_numbers_go_there_and_back(kernel):
+def test_hyperparameters_go_there_and_back(kernel):
     parameters = free(kernel)
     assert read(parameters).exp().tolist() == pytest.approx([3.0, 1.0, 2.0])
     assert len(names_of(kernel)) == 3
@@ -38,12 +38,12 @@ def test_numbers_go_there_and_back(kernel):
     assert read([]).shape == (0,)
 
 
-def test_every_number_goes_there_and_back(kernel):
-    numbers = every_number(kernel) + 0.5
+def test_every_hyperparameter_goes_there_and_back(kernel):
+    values = every_hyperparameter(kernel) + 0.5
     other = (Constant(9.0) * RBF((7.0, 7.0))).build(X).double()
-    load_numbers(other, numbers)
-    assert torch.equal(every_number(other), numbers)
-    load_numbers(kernel, numbers)
+    load_hyperparameters(other, values)
+    assert torch.equal(every_hyperparameter(other), values)
+    load_hyperparameters(kernel, values)
     assert torch.equal(kernel(X), other(X))
 
 

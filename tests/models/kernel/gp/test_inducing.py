@@ -1,4 +1,4 @@
-"""Titsias's bound: below the evidence, equal to it where the places are the rows, with the right slope."""
+"""Titsias's bound: below the evidence, equal to it where the inducing points are the rows, with the right gradient."""
 
 from __future__ import annotations
 
@@ -21,55 +21,55 @@ WEIGHT = torch.from_numpy(RNG.uniform(0.5, 2.0, size=60))
 NEW = torch.from_numpy(RNG.normal(size=(8, 2)))
 
 
-def both(kernel, places, constant=True):
+def both(kernel, points, constant=True):
     module = kernel.build(X).double()
     exact = Regression(module, X, Y, WEIGHT, None, constant)
-    return exact, InducingRegression(exact, places), torch.cat([read(free(module)), torch.tensor([-1.0]).double()])
+    return exact, InducingRegression(exact, points), torch.cat([read(free(module)), torch.tensor([-1.0]).double()])
 
 
 @pytest.mark.parametrize("kernel", [1.0 * RBF(0.8), Matern(0.7, smoothness=1.5)], ids=repr)
-def test_the_bound_rises_to_the_evidence_as_places_are_added(kernel):
-    evidence = both(kernel, X)[0].value_and_slope(both(kernel, X)[2])[0]
+def test_the_bound_rises_to_the_evidence_as_inducing_points_are_added(kernel):
+    evidence = both(kernel, X)[0].value_and_grad(both(kernel, X)[2])[0]
     bounds = []
     for count in (3, 10, 25, 60):
-        _, bound, numbers = both(kernel, X[:count])
-        bounds.append(bound.value_and_slope(numbers)[0])
+        _, bound, theta = both(kernel, X[:count])
+        bounds.append(bound.value_and_grad(theta)[0])
     assert (np.diff(bounds) > 0).all()
     assert bounds[-2] < evidence
     assert bounds[-1] == pytest.approx(evidence, abs=1e-6)
 
 
 @pytest.mark.parametrize("constant", [True, False])
-def test_places_at_all_rows_give_the_exact_answers(constant):
-    exact, inducing, numbers = both(Matern(0.9), X, constant)
+def test_inducing_points_at_all_rows_give_the_exact_answers(constant):
+    exact, inducing, theta = both(Matern(0.9), X, constant)
     own = len(read(free(exact.kernel)))
-    full, few = exact.solve(numbers[own:]), inducing.solve(numbers[own:])
+    full, few = exact.solve(theta[own:]), inducing.solve(theta[own:])
     assert few.mean == pytest.approx(full.mean, abs=1e-7)
     for question in ("marginal", "joint"):
         for mine, other in zip(getattr(few, question)(NEW), getattr(full, question)(NEW), strict=True):
             np.testing.assert_allclose(mine.detach(), other, atol=1e-6)
     np.testing.assert_allclose(few.location(NEW), full.location(NEW), atol=1e-6)
-    slopes = [problem.value_and_slope(numbers)[1] for problem in (inducing, exact)]
-    np.testing.assert_allclose(*slopes, atol=1e-5)
+    gradients = [problem.value_and_grad(theta)[1] for problem in (inducing, exact)]
+    np.testing.assert_allclose(*gradients, atol=1e-5)
 
 
-def test_the_slope_of_the_bound_is_that_of_differences():
-    _, bound, numbers = both(1.0 * RBF(0.8, ard=True), X[:9])
-    _, slope = bound.value_and_slope(numbers)
-    steps = 1e-5 * torch.eye(len(numbers), dtype=torch.float64)
-    expected = [(bound.value_and_slope(numbers + s)[0] - bound.value_and_slope(numbers - s)[0]) / 2e-5 for s in steps]
-    np.testing.assert_allclose(slope, expected, atol=1e-5)
+def test_the_gradient_of_the_bound_is_that_of_differences():
+    _, bound, theta = both(1.0 * RBF(0.8, ard=True), X[:9])
+    _, gradient = bound.value_and_grad(theta)
+    steps = 1e-5 * torch.eye(len(theta), dtype=torch.float64)
+    expected = [(bound.value_and_grad(theta + s)[0] - bound.value_and_grad(theta - s)[0]) / 2e-5 for s in steps]
+    np.testing.assert_allclose(gradient, expected, atol=1e-5)
 
 
-def test_places_lie_apart_and_come_from_the_seed():
+def test_inducing_points_lie_apart_and_come_from_the_seed():
     first, again = (choose_inducing(X, 12, seed=3) for _ in range(2))
     assert torch.equal(first, again)
     assert len(torch.unique(first, dim=0)) == 12
     assert torch.equal(choose_inducing(X, 100, seed=0), X)
 
 
-def test_a_few_places_do_nearly_as_well_on_many_rows():
-    """3,000 rows of a smooth function by 40 places: predictions near the truth, in a bound near the noise's limit."""
+def test_a_few_inducing_points_do_nearly_as_well_on_many_rows():
+    """3,000 rows of a smooth function by 40 points: predictions near the truth, a bound near the noise's limit."""
     random = np.random.default_rng(0)
     x = random.uniform(0, 6, size=(3000, 1))
     y = np.sin(2 * x[:, 0]) + 0.3 * random.normal(size=3000)
@@ -84,9 +84,9 @@ def test_a_few_places_do_nearly_as_well_on_many_rows():
     assert part.fit(x[:1000], y[:1000]).log_evidence_ <= exact.log_evidence_ + 1e-6
 
 
-def test_places_that_repeat_lower_the_bound_a_little():
+def test_inducing_points_that_repeat_lower_the_bound_a_little():
     rows = np.repeat(X.numpy()[:6], 10, 0)
-    models = [GaussianProcess(RBF(3.0), Normal(0.3), learn=False, inducing=places) for places in (60, None)]
+    models = [GaussianProcess(RBF(3.0), Normal(0.3), learn=False, inducing=points) for points in (60, None)]
     few, exact = (model.fit(rows, Y.numpy()) for model in models)
     assert few.jitter_ > 0
     assert exact.log_evidence_ - 1e-5 < few.log_evidence_ < exact.log_evidence_

@@ -1,4 +1,4 @@
-"""Laplace's approximation: its slope for every likelihood, its two forms of curvature, and what the mode is."""
+"""Laplace's approximation: its gradient for every likelihood, its two forms of curvature, and what the mode is."""
 
 from __future__ import annotations
 
@@ -44,16 +44,14 @@ def problem_of(likelihood, kernel=KERNEL, weight=WEIGHT, constant=True):
 
 
 @pytest.mark.parametrize("name", sorted(set(registered(Likelihood)) - {"Laplace"}))
-def test_the_slope_of_the_evidence_is_that_of_differences(name):
+def test_the_gradient_of_the_evidence_is_that_of_differences(name):
     """For every smooth likelihood, with means, weights and shared numbers."""
     problem = problem_of(registered(Likelihood)[name].example())
-    numbers = torch.cat([read(free(problem.kernel)), problem.start()[0] + 0.1])
-    _, slope = problem.value_and_slope(numbers)
-    steps = 1e-4 * torch.eye(len(numbers), dtype=torch.float64)
-    expected = [
-        (problem.value_and_slope(numbers + s)[0] - problem.value_and_slope(numbers - s)[0]) / 2e-4 for s in steps
-    ]
-    np.testing.assert_allclose(slope, expected, atol=1e-6)
+    theta = torch.cat([read(free(problem.kernel)), problem.start()[0] + 0.1])
+    _, gradient = problem.value_and_grad(theta)
+    steps = 1e-4 * torch.eye(len(theta), dtype=torch.float64)
+    expected = [(problem.value_and_grad(theta + s)[0] - problem.value_and_grad(theta - s)[0]) / 2e-4 for s in steps]
+    np.testing.assert_allclose(gradient, expected, atol=1e-6)
 
 
 @pytest.mark.parametrize("likelihood", [Bernoulli(), Poisson(), Categorical()], ids=repr)

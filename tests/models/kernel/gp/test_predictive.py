@@ -75,20 +75,20 @@ class Bowl:
     def rows(self, index):
         return Bowl(len(index))
 
-    def value_and_slope(self, numbers):
+    def value_and_grad(self, theta):
         self.asked += 1
         top = torch.tensor([1.0, 2.0], dtype=torch.float64) + 3 / self.count
-        gap = numbers - top
+        gap = theta - top
         value = -self.count * (torch.cosh(gap).sum() + 0.5 * gap.prod() - 2)
-        slope = -self.count * (torch.sinh(gap) + 0.5 * gap.flip(0))
-        return float(value), slope
+        gradient = -self.count * (torch.sinh(gap) + 0.5 * gap.flip(0))
+        return float(value), gradient
 
 
 @pytest.mark.parametrize("rows", [100, 2000, 20_000])
 def test_a_hill_is_climbed_to_its_top_with_few_questions_to_all_rows(rows):
     hill = Bowl(rows)
     optimum = maximise(hill, [torch.tensor([-2.0, 6.0], dtype=torch.float64)], [(None, None)] * 2)
-    np.testing.assert_allclose(optimum.numbers, [1 + 3 / rows, 2 + 3 / rows], atol=1e-3)
+    np.testing.assert_allclose(optimum.hyperparameters, [1 + 3 / rows, 2 + 3 / rows], atol=1e-3)
     assert optimum.value > -1e-3
     assert optimum.converged
     assert rows < 1500 or hill.asked <= 4
@@ -97,7 +97,7 @@ def test_a_hill_is_climbed_to_its_top_with_few_questions_to_all_rows(rows):
 def test_bounds_hold_and_the_best_start_wins():
     start = torch.zeros(2, dtype=torch.float64)
     optimum = maximise(Bowl(2000), [start, start + 1.5], [(None, 0.5), (None, None)])
-    assert optimum.numbers[0] == 0.5
+    assert optimum.hyperparameters[0] == 0.5
     assert optimum.held == (0,)  # the hill still rises there: no top was reached
     assert not optimum.converged
-    assert maximise(Bowl(50), [start], [(-1.0, 0.0), (0.0, 3.0)]).numbers[0] == 0.0
+    assert maximise(Bowl(50), [start], [(-1.0, 0.0), (0.0, 3.0)]).hyperparameters[0] == 0.0

@@ -27,24 +27,24 @@ KERNELS = {
 } | {name: kernel.example() for name, kernel in registered(Kernel).items() if name not in ("NTK", "NNGP")}
 
 
-def differences(function, numbers, width=1e-5):
-    steps = width * torch.eye(len(numbers), dtype=torch.float64)
-    return np.array([(function(numbers + step)[0] - function(numbers - step)[0]) / (2 * width) for step in steps])
+def differences(function, theta, width=1e-5):
+    steps = width * torch.eye(len(theta), dtype=torch.float64)
+    return np.array([(function(theta + step)[0] - function(theta - step)[0]) / (2 * width) for step in steps])
 
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("constant", [True, False])
-def test_the_slope_of_the_evidence_is_that_of_differences(name, constant):
+def test_the_gradient_of_the_evidence_is_that_of_differences(name, constant):
     module = KERNELS[name].build(X).double()
     regression = Regression(module, X, Y, WEIGHT, None, constant)
-    numbers = torch.cat([read(free(module)), torch.tensor([-0.3], dtype=torch.float64)])
-    _, slope = regression.value_and_slope(numbers)
-    expected = differences(regression.value_and_slope, numbers)
-    np.testing.assert_allclose(slope, expected, atol=2e-7 * max(1.0, np.abs(expected).max()))
+    theta = torch.cat([read(free(module)), torch.tensor([-0.3], dtype=torch.float64)])
+    _, gradient = regression.value_and_grad(theta)
+    expected = differences(regression.value_and_grad, theta)
+    np.testing.assert_allclose(gradient, expected, atol=2e-7 * max(1.0, np.abs(expected).max()))
 
 
 @pytest.mark.parametrize("name", ["ard", "periodic", "deep"])
-def test_blocks_make_the_whole_matrix_and_its_slope(name, monkeypatch):
+def test_blocks_make_the_whole_matrix_and_its_gradient(name, monkeypatch):
     module = KERNELS[name].build(X).double()
     weight = torch.from_numpy(RNG.normal(size=(24, 24)))
     weight = weight + weight.mT
@@ -57,8 +57,8 @@ def test_blocks_make_the_whole_matrix_and_its_slope(name, monkeypatch):
             np.testing.assert_allclose(own, other, atol=1e-11)
 
 
-def test_a_kernel_that_learns_nothing_has_no_slope():
+def test_a_kernel_that_learns_nothing_has_no_gradient():
     module = RBF(learn=False).build(X).double()
-    value, slope = Regression(module, X, Y, WEIGHT, 0.5, True).value_and_slope(torch.empty(0, dtype=torch.float64))
+    value, gradient = Regression(module, X, Y, WEIGHT, 0.5, True).value_and_grad(torch.empty(0, dtype=torch.float64))
     assert np.isfinite(value)
-    assert len(slope) == 0
+    assert len(gradient) == 0

@@ -7,7 +7,7 @@ import torch
 
 from likely.core.errors import DataError
 from likely.models.kernel.gp import selection
-from likely.models.kernel.gp.selection import choose_inducing, places_of, refuse_many
+from likely.models.kernel.gp.selection import choose_inducing, inducing_points, refuse_many
 
 
 def test_inducing_points_are_rows_without_repetition():
@@ -34,17 +34,17 @@ def test_as_many_points_as_rows_are_the_rows_themselves():
 
 def test_auto_uses_all_rows_as_long_as_they_are_few(monkeypatch):
     monkeypatch.setattr(selection, "AUTO_ROWS", 8)
-    monkeypatch.setattr(selection, "AUTO_PLACES", 3)
+    monkeypatch.setattr(selection, "AUTO_POINTS", 3)
     x = torch.randn(9, 1, dtype=torch.float64)
-    assert places_of(x[:8], "auto", seed=0) is None
-    assert places_of(x, "auto", seed=0).shape == (3, 1)
-    assert places_of(x, 5, seed=0).shape == (5, 1)
-    assert places_of(x, None, seed=0) is None
+    assert inducing_points(x[:8], "auto", seed=0) is None
+    assert inducing_points(x, "auto", seed=0).shape == (3, 1)
+    assert inducing_points(x, 5, seed=0).shape == (5, 1)
+    assert inducing_points(x, None, seed=0) is None
 
 
 def test_too_many_rows_are_refused_with_a_remedy():
     with pytest.raises(DataError, match=r"X has 10,001 rows; .* takes up to 10,000 .*inducing=500 or \"auto\""):
-        places_of(torch.zeros(10_001, 1), None, seed=0)
+        inducing_points(torch.zeros(10_001, 1), None, seed=0)
     with pytest.raises(DataError, match="X has 6,000 rows and 2 latent functions"):
         refuse_many(6_000, 2, "take fewer")
     refuse_many(5_000, 2, "take fewer")

@@ -1,4 +1,4 @@
-"""Evidence maximisation: the numbers θ of a kernel (and of the noise) under which the targets were most probable.
+"""Evidence maximisation: the hyperparameters θ of kernel and noise under which the targets are most probable.
 
     θ̂ = argmax log p(y | X, θ)
 
@@ -46,7 +46,7 @@ class Evidence(Protocol):
     def rows(self, index: Tensor) -> Self:
         """The evidence of some of the rows."""
 
-    def value_and_slope(self, numbers: Tensor) -> tuple[float, Tensor]:
+    def value_and_grad(self, theta: Tensor) -> tuple[float, Tensor]:
         """The evidence of θ, and its gradient."""
 
 
@@ -58,10 +58,10 @@ OUTWARD = 1e-2
 class Optimum:
     """The best θ, how much evidence it has, how often that was asked, and whether the climb reached its top.
 
-    `held` says which numbers lie at a bound beyond which the evidence still rises; with any, there is no top.
+    `held` says which of them lie at a bound beyond which the evidence still rises; with any, there is no top.
     """
 
-    numbers: Tensor
+    hyperparameters: Tensor
     value: float
     evaluations: int
     converged: bool
@@ -88,7 +88,7 @@ def maximise(
     climb = _best(parts[0], starts, bounds, report)
     counted = climb.evaluations
     for before, part in pairwise(parts):
-        climb = _follow(part, climb.numbers, bounds, report, _inverse(before, climb.numbers, len(part)))
+        climb = _follow(part, climb.hyperparameters, bounds, report, _inverse(before, climb.hyperparameters, len(part)))
         counted += climb.evaluations
     return replace(climb, evaluations=counted)
 
@@ -122,7 +122,7 @@ def _best(evidence: Evidence, starts: Sequence[Tensor], bounds: Bounds, report: 
 class _Asked:
     """The evidence inside its bounds, for numpy; it counts and remembers the best.
 
-    Numbers for which there is no evidence (a singular matrix) are steps too far, and count as very improbable.
+    Hyperparameters for which there is no evidence (a singular matrix) are steps too far, and count as very improbable.
     """
 
     def __init__(self, evidence: Evidence, bounds: Bounds, report: Report) -> None:
@@ -131,28 +131,28 @@ class _Asked:
         self.high = np.array([np.inf if bound is None else bound for _, bound in bounds])
         self.best, self.least = (-np.inf, np.empty(0), np.empty(0)), np.inf
 
-    def __call__(self, numbers: np.ndarray) -> tuple[float, np.ndarray]:
+    def __call__(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         try:
-            value, slope = self.evidence.value_and_slope(torch.from_numpy(numbers.copy()))
+            value, gradient = self.evidence.value_and_grad(torch.from_numpy(theta.copy()))
         except TrainingError:
             if not self.count:
                 raise
-            value, slope = self.least - 1e3 * (1 + abs(self.least)), torch.zeros(len(numbers), dtype=torch.float64)
+            value, gradient = self.least - 1e3 * (1 + abs(self.least)), torch.zeros(len(theta), dtype=torch.float64)
         self.count += 1
         self.least = min(self.least, value)
         if value > self.best[0]:
-            self.best = (value, numbers.copy(), slope.numpy().copy())
+            self.best = (value, theta.copy(), gradient.numpy().copy())
         self.report(self.count, log_evidence=value)
-        return value, slope.numpy()
+        return value, gradient.numpy()
 
-    def clip(self, numbers: np.ndarray) -> np.ndarray:
-        return np.clip(numbers, self.low, self.high)
+    def clip(self, theta: np.ndarray) -> np.ndarray:
+        return np.clip(theta, self.low, self.high)
 
     def optimum(self, converged: bool) -> Optimum:
-        value, numbers, gradient = self.best
-        outward = ((numbers <= self.low) & (gradient < -OUTWARD)) | ((numbers >= self.high) & (gradient > OUTWARD))
+        value, theta, gradient = self.best
+        outward = ((theta <= self.low) & (gradient < -OUTWARD)) | ((theta >= self.high) & (gradient > OUTWARD))
         held = tuple(np.flatnonzero(outward).tolist())
-        return Optimum(torch.from_numpy(numbers), value, self.count, converged and not held, held)
+        return Optimum(torch.from_numpy(theta), value, self.count, converged and not held, held)
 
 
 def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Optimum:
@@ -162,9 +162,9 @@ def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Optimum:
         asked(origin)
         return asked.optimum(True)
 
-    def cost(numbers: np.ndarray) -> tuple[float, np.ndarray]:
-        value, slope = asked(numbers)
-        return -value, -slope
+    def cost(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = asked(theta)
+        return -value, -gradient
 
     options = {"maxiter": MAX_ITER, "maxfun": 2 * MAX_ITER, "ftol": 1e-8}
     ended: Any = minimize(cost, origin, jac=True, method="L-BFGS-B", bounds=list(bounds), options=options)
@@ -176,44 +176,45 @@ def _follow(evidence: Evidence, start: Tensor, bounds: Bounds, report: Report, i
     asked = _Asked(evidence, bounds, report)
     if inverse is None:
         return _climb(asked, start, bounds)
-    numbers = asked.clip(start.numpy())
-    value, slope = asked(numbers)
+    theta = asked.clip(start.numpy())
+    value, gradient = asked(theta)
     for _ in range(MAX_ITER):
-        held = ((numbers <= asked.low) & (slope < 0)) | ((numbers >= asked.high) & (slope > 0))
-        step = np.where(held, 0.0, inverse @ np.where(held, 0.0, slope))
-        gain = float(step @ slope)
+        held = ((theta <= asked.low) & (gradient < 0)) | ((theta >= asked.high) & (gradient > 0))
+        step = np.where(held, 0.0, inverse @ np.where(held, 0.0, gradient))
+        gain = float(step @ gradient)
         if gain < 2 * TOLERANCE:
             return asked.optimum(True)
-        longest = max(1.0, float(np.abs(step).max()))  # no number changes by more than a factor e at once
+        longest = max(1.0, float(np.abs(step).max()))  # no hyperparameter changes by more than a factor e at once
         step, gain = step / longest, gain / longest
         length = 1.0
         while True:
-            trial = asked.clip(numbers + length * step)
-            reached, slope_there = asked(trial)
+            trial = asked.clip(theta + length * step)
+            reached, gradient_there = asked(trial)
             rise = reached - value
             if rise >= 1e-4 * length * gain:
                 break
-            # where the parabola through both heights and the slope has its top
+            # where the parabola through both heights and the gradient has its top
             length *= float(np.clip(0.5 * length * gain / (length * gain - rise), 0.1, 0.5))
             if length < 1e-8:
                 return asked.optimum(gain < 1e-2)
-        moved, bent = trial - numbers, slope - slope_there
+        moved, bent = trial - theta, gradient - gradient_there
         if moved @ bent > 1e-12:
             turn = np.eye(len(moved)) - np.outer(moved, bent) / (moved @ bent)
             inverse = turn @ inverse @ turn.T + np.outer(moved, moved) / (moved @ bent)
-        numbers, value, slope = trial, reached, slope_there
+        theta, value, gradient = trial, reached, gradient_there
     return asked.optimum(False)
 
 
 def _inverse(evidence: Evidence, top: Tensor, rows: int) -> np.ndarray | None:
-    """(−∂²log p)⁻¹ at the top, for so many rows, by differences of the slope; 1 in flat directions."""
+    """(−∂²log p)⁻¹ at the top, for so many rows, by differences of the gradient; 1 in flat directions."""
     if not 0 < len(top) <= MOST_CURVED:
         return None
     width = 1e-3
     try:
-        slope = evidence.value_and_slope(top)[1]
+        gradient = evidence.value_and_grad(top)[1]
         columns = [
-            evidence.value_and_slope(top + width * step)[1] - slope for step in torch.eye(len(top), dtype=torch.float64)
+            evidence.value_and_grad(top + width * step)[1] - gradient
+            for step in torch.eye(len(top), dtype=torch.float64)
         ]
     except TrainingError:
         return None

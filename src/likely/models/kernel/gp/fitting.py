@@ -64,29 +64,29 @@ def learn(problem: Regression | Laplace, inducing: Tensor | None, starts: int, s
     bounds = limits(kernel, problem.reach, suggested) + bounds
     evidence: Regression | Laplace | InducingRegression = problem
     if inducing is not None:
-        assert isinstance(problem, Regression)  # `places_of` is asked for normal noise alone
+        assert isinstance(problem, Regression)  # `inducing_points` is asked for normal noise alone
         evidence = InducingRegression(problem, inducing)
     with progress("GaussianProcess", MAX_ITER, show=verbose) as report:
         return maximise(evidence, points, bounds, seed=seed, first=problem, report=report)
 
 
 def solve(
-    problem: Regression | Laplace, numbers: Tensor, inducing: Tensor | None, latent_weights: Tensor | None
+    problem: Regression | Laplace, hyperparameters: Tensor, inducing: Tensor | None, latent_weights: Tensor | None
 ) -> ExactPosterior | InducingPosterior | LaplacePosterior:
     """The posterior of f at hyperparameters that were learned; Laplace's approximation begins at its mode's weights."""
     if isinstance(problem, Laplace):
         assert latent_weights is not None
-        return problem.solve(numbers, latent_weights)
+        return problem.solve(hyperparameters, latent_weights)
     if inducing is None:
-        return problem.solve(numbers)
+        return problem.solve(hyperparameters)
     with torch.no_grad():
-        return InducingRegression(problem, inducing).solve(numbers)
+        return InducingRegression(problem, inducing).solve(hyperparameters)
 
 
 def report_search(best: Optimum, names: list[str], *, converged: bool) -> None:
     """Warn, in the name of `fit`, of a search that its bounds held back or that did not come to its end."""
     if best.held:
-        ended = ", ".join(f"{names[index]} {_shown(names[index], best.numbers[index])}" for index in best.held)
+        ended = ", ".join(f"{names[index]} {_shown(names[index], best.hyperparameters[index])}" for index in best.held)
         warnings.warn(
             f"The evidence still rises beyond the bounds of the search, where it ended at {ended}: start the "
             "kernel's hyperparameters nearer to what suits the data, hold them (learn=False), or fix what the data "
@@ -97,7 +97,7 @@ def report_search(best: Optimum, names: list[str], *, converged: bool) -> None:
     elif not converged:
         warnings.warn(
             f"The evidence was still rising after {best.evaluations} evaluations, or Newton's method did not "
-            "settle; standardise X, start the kernel's numbers elsewhere, or take a simpler kernel.",
+            "settle; standardise X, start the kernel's hyperparameters elsewhere, or take a simpler kernel.",
             ConvergenceWarning,
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""The numbers that evidence is maximised over, as one vector: what a kernel learns, and where to begin."""
+"""The hyperparameters that evidence is maximised over, as one vector: what a kernel learns, and where to begin."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from ....kernels import KernelModule
 from ....kernels.positive import Positive
 
-__all__ = ["every_number", "free", "limits", "load_numbers", "names_of", "read", "spread_out", "write"]
+__all__ = ["every_hyperparameter", "free", "limits", "load_hyperparameters", "names_of", "read", "spread_out", "write"]
 
 
 def free(kernel: KernelModule) -> list[nn.Parameter]:
@@ -20,15 +20,15 @@ def free(kernel: KernelModule) -> list[nn.Parameter]:
 
 
 def read(parameters: list[nn.Parameter]) -> Tensor:
-    """Their numbers, one after the other."""
+    """Their values, one after the other."""
     flat = [parameter.detach().reshape(-1) for parameter in parameters]
     return torch.cat(flat) if flat else torch.empty(0, dtype=torch.float64)
 
 
 @torch.no_grad()
-def write(parameters: list[nn.Parameter], numbers: Tensor) -> None:
+def write(parameters: list[nn.Parameter], values: Tensor) -> None:
     """The inverse of `read`."""
-    for parameter, own in zip(parameters, numbers.split([p.numel() for p in parameters]), strict=True):
+    for parameter, own in zip(parameters, values.split([p.numel() for p in parameters]), strict=True):
         parameter.copy_(own.reshape(parameter.shape))
 
 
@@ -52,7 +52,7 @@ def limits(kernel: KernelModule, factor: float, suggested: Tensor) -> list[tuple
 
 
 def names_of(kernel: KernelModule) -> list[str]:
-    """What a person calls each number that is learned: "lengthscale", "variance"."""
+    """What a person calls each hyperparameter that is learned: "lengthscale", "variance"."""
     return [
         name.removesuffix(".log").rpartition(".")[2]
         for name, parameter in kernel.named_parameters()
@@ -64,7 +64,7 @@ def names_of(kernel: KernelModule) -> list[str]:
 def spread_out(kernel: KernelModule, x: Tensor, variance: float, count: int, seed: int) -> list[Tensor]:
     """`count` other starts: one that the data suggest, the others scattered around it.
 
-    Length scales suit the distances between rows, variances that of the targets; other numbers stay.
+    Length scales suit the distances between rows, variances that of the targets; other hyperparameters stay.
     """
     names = _positive(kernel)
     random = np.random.default_rng(seed)
@@ -106,16 +106,16 @@ def _positive(kernel: KernelModule) -> set[str]:
     return {f"{name}.log" for name, module in kernel.named_modules() if isinstance(module, Positive)}
 
 
-def every_number(module: KernelModule) -> Tensor:
-    """All numbers of a kernel, learned or held."""
+def every_hyperparameter(module: KernelModule) -> Tensor:
+    """All hyperparameters of a kernel, learned or held."""
     values = [value.detach().double().reshape(-1) for value in module.state_dict().values()]
     return torch.cat(values) if values else torch.empty(0, dtype=torch.float64)
 
 
-def load_numbers(module: KernelModule, numbers: Tensor) -> None:
-    """The inverse of `every_number`."""
+def load_hyperparameters(module: KernelModule, values: Tensor) -> None:
+    """The inverse of `every_hyperparameter`."""
     state = module.state_dict()
-    parts = numbers.split([value.numel() for value in state.values()])
+    parts = values.split([value.numel() for value in state.values()])
     module.load_state_dict(
         {
             name: part.reshape(value.shape).to(value.dtype)

@@ -1,9 +1,9 @@
-"""Inducing points: Gaussian-process regression of many rows by way of the function at a few places Z.
+"""Inducing points: Gaussian-process regression of many rows by way of the function at a few inducing points Z.
 
     log p(y) ≥ log Normal(y | m, Q + σ²I) − tr(K − Q)/2σ²,   Q = K_xz K_zz⁻¹ K_zx         (Titsias's bound)
 
-It costs n·m² instead of n³, is what the numbers maximise in place of the evidence, and is the evidence where Z has all
-rows.
+It costs n·m² instead of n³, is what the hyperparameters maximise in place of the evidence, and equals the evidence
+where Z holds all rows.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ __all__ = ["InducingPosterior", "InducingRegression"]
 
 @dataclass(frozen=True)
 class InducingRegression:
-    """Rows with normal noise, seen through the places Z."""
+    """Rows with normal noise, seen through the inducing points Z."""
 
     regression: Regression
-    places: Tensor
+    points: Tensor
 
     def __len__(self) -> int:
         return len(self.regression)
@@ -38,24 +38,24 @@ class InducingRegression:
         """The same with some of the rows."""
         return replace(self, regression=self.regression.rows(index))
 
-    def value_and_slope(self, numbers: Tensor) -> tuple[float, Tensor]:
-        """The bound, and its gradient in the numbers of the kernel and log σ."""
+    def value_and_grad(self, hyperparameters: Tensor) -> tuple[float, Tensor]:
+        """The bound, and its gradient in the hyperparameters of the kernel and log σ."""
         parameters = free(self.regression.kernel)
         own = read(parameters).numel()
-        write(parameters, numbers[:own])
-        rest = numbers[own:].clone().requires_grad_()
+        write(parameters, hyperparameters[:own])
+        rest = hyperparameters[own:].clone().requires_grad_()
         with torch.enable_grad():
             solved = self.solve(rest)
         inputs: list[Tensor] = [*parameters, rest] if len(rest) else [*parameters]
-        slopes = torch.autograd.grad(solved.bound, inputs) if inputs else ()
-        return solved.log_evidence, torch.cat([*(slope.reshape(-1) for slope in slopes), numbers.new_empty(0)])
+        gradients = torch.autograd.grad(solved.bound, inputs) if inputs else ()
+        return solved.log_evidence, torch.cat([*(part.reshape(-1) for part in gradients), hyperparameters.new_empty(0)])
 
     def solve(self, log_scale: Tensor) -> InducingPosterior:
-        """The posterior at the numbers that the kernel has now."""
+        """The posterior at the hyperparameters that the kernel has now."""
         data = self.regression
         log_sigma = log_scale.sum() if data.scale is None else torch.tensor(math.log(data.scale), dtype=torch.float64)
-        root, jitter = _root(data.kernel, self.places)
-        half = torch.linalg.solve_triangular(root, data.kernel(self.places, data.x), upper=False)  # QQ = halfᵀ half
+        root, jitter = _root(data.kernel, self.points)
+        half = torch.linalg.solve_triangular(root, data.kernel(self.points, data.x), upper=False)  # QQ = halfᵀ half
         noise = (2 * log_sigma).exp() / data.weight
         scaled = half / noise.sqrt()
         inner = torch.linalg.cholesky(torch.eye(len(root), dtype=root.dtype) + scaled @ scaled.mT)
@@ -71,7 +71,7 @@ class InducingRegression:
         weights = projected[:, 0] - mean * projected[:, 1]
         return InducingPosterior(
             data.kernel,
-            self.places,
+            self.points,
             root.detach(),
             inner.detach(),
             weights.detach(),
@@ -87,7 +87,7 @@ class InducingPosterior:
     """f | y through Z: LLᵀ = K_zz, and RRᵀ = I + L⁻¹ K_zx K_xz L⁻ᵀ / σ²."""
 
     kernel: KernelModule
-    places: Tensor
+    points: Tensor
     root: Tensor
     inner: Tensor
     weights: Tensor
@@ -117,23 +117,23 @@ class InducingPosterior:
         return (self.mean + learned.mT @ self.weights).unsqueeze(-1), covariance
 
     def _halves(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        prior = torch.linalg.solve_triangular(self.root, self.kernel(self.places, x), upper=False)
+        prior = torch.linalg.solve_triangular(self.root, self.kernel(self.points, x), upper=False)
         return prior, torch.linalg.solve_triangular(self.inner, prior, upper=False)
 
 
-def _root(kernel: KernelModule, places: Tensor) -> tuple[Tensor, float]:
+def _root(kernel: KernelModule, points: Tensor) -> tuple[Tensor, float]:
     """L with LLᵀ = K_zz, with as little added to its diagonal as makes it work: the bound stays a bound.
 
     Z is given as other rows, so that noise of the rows themselves (`White`) is not part of the function there.
     """
-    matrix = kernel(places, places)
+    matrix = kernel(points, points)
     matrix = 0.5 * (matrix + matrix.mT)
     level = matrix.diagonal().mean()
     for jitter in COARSE:
-        root, info = torch.linalg.cholesky_ex(matrix + jitter * level * torch.eye(len(places), dtype=matrix.dtype))
+        root, info = torch.linalg.cholesky_ex(matrix + jitter * level * torch.eye(len(points), dtype=matrix.dtype))
         if int(info) == 0:
             return root, jitter
     raise TrainingError(
-        f"The kernel matrix of {len(places)} inducing points is not positive definite; take fewer (inducing=…), or a "
+        f"The kernel matrix of {len(points)} inducing points is not positive definite; take fewer (inducing=…), or a "
         "rougher kernel such as Matern()."
     )

@@ -4,9 +4,9 @@
     f | y ≈ Normal(f̂, (K⁻¹ + W)⁻¹),   log p(y) ≈ ψ(f̂) − ½ log|I + W½ K W½|
 
 W is the likelihood's information. A likelihood of k numbers has k latent functions with one kernel (one for each class,
-say), and its learned constants (a scale, a dispersion) are numbers of the evidence, like the constant means m.
+say), and its learned constants (a scale, a dispersion) are hyperparameters of the evidence, like the constant means m.
 
-The gradient of the evidence has a direct part and one by way of f̂ = m + K ∂log p(y | f̂), whose slope is implicit:
+The gradient of the evidence has a direct part and one by way of f̂ = m + K ∂log p(y | f̂), whose gradient is implicit:
 
     ∂f̂ = (I + KH)⁻¹ (∂K a + ∂m + K ∂²log p/∂f∂φ ∂φ),   a = K⁻¹ (f̂ − m),   H = −∂² log p/∂f²
 """
@@ -49,7 +49,7 @@ class Laplace:
     latent: int  # how many of those numbers are functions of x
     unit: float = 1.0  # the standard deviation of f that suits the targets: 1 unless f lives on their scale
     warm: dict[str, Tensor] = field(default_factory=dict)  # the last a: where the next search begins
-    # By what factor the kernel's numbers may leave where they began: functions that vary by far more than what links
+    # By what factor the kernel's hyperparameters may leave where they began: functions that vary by far more than links
     # tell apart (logits of ±30) have posteriors of another shape than a normal's, and more "evidence" than there is.
     reach: ClassVar[float] = 1e3
 
@@ -57,7 +57,7 @@ class Laplace:
         return len(self.x)
 
     def names(self) -> list[str]:
-        """Of the numbers beside the kernel's."""
+        """Of the hyperparameters beside the kernel's."""
         return ["mean"] * (self.latent if self.constant else 0) + ["shared"] * (len(self.offset) - self.latent)
 
     def rows(self, index: Tensor) -> Laplace:
@@ -71,28 +71,28 @@ class Laplace:
         free_means: list[tuple[float | None, float | None]] = [(None, None)] * len(means)
         return torch.cat([means, shared]), free_means + [(float(v) - 10, float(v) + 10) for v in shared]
 
-    def split(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+    def split(self, hyperparameters: Tensor) -> tuple[Tensor, Tensor]:
         """The means of the k functions, and the shared numbers."""
         count = self.latent if self.constant else 0
-        means = numbers[:count] * self.unit if self.constant else numbers.new_zeros(self.latent)
-        return means, numbers[count:]
+        means = hyperparameters[:count] * self.unit if self.constant else hyperparameters.new_zeros(self.latent)
+        return means, hyperparameters[count:]
 
-    def value_and_slope(self, numbers: Tensor) -> tuple[float, Tensor]:
-        """log p(y) ≈, and its gradient in the numbers of the kernel, the means and the shared numbers."""
+    def value_and_grad(self, hyperparameters: Tensor) -> tuple[float, Tensor]:
+        """log p(y) ≈, and its gradient in the hyperparameters: of the kernel, the means, the shared ones."""
         parameters = free(self.kernel)
         own = read(parameters).numel()
-        write(parameters, numbers[:own])
-        posterior = self.solve(numbers[own:])
+        write(parameters, hyperparameters[:own])
+        posterior = self.solve(hyperparameters[own:])
         if not posterior.converged:
             self.warm.clear()
             raise TrainingError(
-                "Newton's method finds no most probable function for these numbers of the kernel and the likelihood; "
+                "Newton's method finds no most probable function for these hyperparameters of kernel and likelihood; "
                 "begin with others (a longer lengthscale, a smaller variance), and standardise X."
             )
-        return posterior.log_evidence, self._slope(posterior, parameters)
+        return posterior.log_evidence, self._gradient(posterior, parameters)
 
     def solve(self, rest: Tensor, start: Tensor | None = None) -> LaplacePosterior:
-        """The approximation at the numbers that the kernel has now."""
+        """The approximation at the hyperparameters that the kernel has now."""
         means, shared = self.split(rest)
         matrix = gram(self.kernel, self.x)
         begin = self.warm.get("weights") if start is None else start
@@ -107,7 +107,7 @@ class Laplace:
             self.kernel, self.x, matrix, means, shared, weights, here, curvature, float(value), converged
         )
 
-    def _slope(self, posterior: LaplacePosterior, parameters: list[nn.Parameter]) -> Tensor:
+    def _gradient(self, posterior: LaplacePosterior, parameters: list[nn.Parameter]) -> Tensor:
         k, matrix, here = self.latent, posterior.matrix, posterior.here
         spread = torch.diag_embed(matrix.diagonal().unsqueeze(-1).expand(-1, k)) - posterior.curvature.blocks(matrix)
         bend = -0.5 * torch.einsum("ncd,ncds->ns", spread, here.change_of_information)  # of −½ log|B|, in η
@@ -118,13 +118,13 @@ class Laplace:
         weight = -0.5 * posterior.curvature.trace()
         cross = through @ posterior.weights.mT
         weight += 0.5 * (posterior.weights @ posterior.weights.mT + cross + cross.mT)
-        slopes = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
+        gradients = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
         if self.constant:
-            slopes.append((posterior.weights + through).sum(0) * self.unit)
+            gradients.append((posterior.weights + through).sum(0) * self.unit)
         if len(posterior.shared):
             implicit = torch.einsum("nk,nks->s", matrix @ through, here.change_of_score[:, :, k:])
-            slopes.append(here.full_score[:, k:].sum(0) + bend[:, k:].sum(0) + implicit)
-        return torch.cat(slopes) if slopes else matrix.new_empty(0)
+            gradients.append(here.full_score[:, k:].sum(0) + bend[:, k:].sum(0) + implicit)
+        return torch.cat(gradients) if gradients else matrix.new_empty(0)
 
 
 class _Here:
@@ -154,12 +154,12 @@ class _Here:
     @cached_property
     def change_of_score(self) -> Tensor:
         """∂score/∂η (n, k, size)."""
-        slope, weight, k = (
+        gradient, weight, k = (
             self.problem.likelihood.smooth_value_and_grad,
             self.problem.weight.unsqueeze(-1),
             self.problem.latent,
         )
-        return self._differences(lambda eta: weight * slope(eta, self.problem.y)[1][:, :k])
+        return self._differences(lambda eta: weight * gradient(eta, self.problem.y)[1][:, :k])
 
     @cached_property
     def change_of_information(self) -> Tensor:
@@ -167,7 +167,7 @@ class _Here:
         return self._differences(lambda eta: self._ask(eta)[2])
 
     def _differences(self, function: Callable[[Tensor], Tensor]) -> Tensor:
-        """The slope of a function of η in each of its numbers, as a new last axis."""
+        """The derivative of a function of η in each of its numbers, as a new last axis."""
         quotients = []
         for column in range(self.eta.shape[1]):
             least = self.problem.unit if column < self.problem.latent else 1.0

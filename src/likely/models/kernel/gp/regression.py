@@ -4,7 +4,7 @@
     ∂ log p(y) = ½ tr((ααᵀ − C⁻¹) ∂C),   α = C⁻¹ (y − m)
 
 A weight w is a power of the row's density: noise of variance σ²/w, as w repeats of the row have. The constant mean is
-the best one for the other numbers, m = 1ᵀC⁻¹y / 1ᵀC⁻¹1, so that its slope is 0.
+the best one for the other hyperparameters, m = 1ᵀC⁻¹y / 1ᵀC⁻¹1, so that its gradient is 0.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Regression:
     weight: Tensor
     scale: float | None
     constant: bool
-    last: dict[str, Any] = field(default_factory=dict)  # what was solved last, and for which numbers
-    reach: ClassVar[float] = 1e5  # by what factor the kernel's numbers may leave where they began
+    last: dict[str, Any] = field(default_factory=dict)  # what was solved last, and for which hyperparameters
+    reach: ClassVar[float] = 1e5  # by what factor the kernel's hyperparameters may leave where they began
 
     def __len__(self) -> int:
         return len(self.x)
@@ -50,7 +50,7 @@ class Regression:
         return spread(self.y, self.weight)
 
     def names(self) -> list[str]:
-        """Of the numbers beside the kernel's."""
+        """Of the hyperparameters beside the kernel's."""
         return [] if self.scale is not None else ["noise"]
 
     def rows(self, index: Tensor) -> Regression:
@@ -65,22 +65,22 @@ class Regression:
         first = level + 0.5 * math.log(0.1)
         return torch.tensor([first], dtype=torch.float64), [(level + math.log(QUIET), level + 5.0)]
 
-    def value_and_slope(self, numbers: Tensor) -> tuple[float, Tensor]:
-        """log p(y), and its gradient in the numbers of the kernel and log σ."""
+    def value_and_grad(self, hyperparameters: Tensor) -> tuple[float, Tensor]:
+        """log p(y), and its gradient in the hyperparameters of the kernel and log σ."""
         parameters = free(self.kernel)
         own = read(parameters).numel()
-        write(parameters, numbers[:own])
-        solved = self.solve(numbers[own:])
+        write(parameters, hyperparameters[:own])
+        solved = self.solve(hyperparameters[own:])
         value = solved.log_evidence
         weight = torch.cholesky_inverse(solved.factor).mul_(-0.5).addr_(solved.alpha, solved.alpha, alpha=0.5)
-        slopes = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
+        gradients = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
         if self.scale is None:
             noise = 2 * (weight.diagonal() * solved.noise).sum() + (1 - self.weight).sum()
-            slopes.append(noise.reshape(1))
-        return value, torch.cat(slopes) if slopes else numbers.new_empty(0)
+            gradients.append(noise.reshape(1))
+        return value, torch.cat(gradients) if gradients else hyperparameters.new_empty(0)
 
     def solve(self, log_scale: Tensor) -> ExactPosterior:
-        """The posterior of f at the numbers that the kernel has now."""
+        """The posterior of f at the hyperparameters that the kernel has now."""
         key = torch.cat([read(list(self.kernel.parameters())), log_scale])
         if "key" not in self.last or not torch.equal(key, self.last["key"]):
             self.last.clear()  # first, so that no two factors are held

@@ -1,4 +1,4 @@
-"""Whether all rows of a Gaussian process are used, or a few places stand for them."""
+"""Whether all rows of a Gaussian process are used, or a few inducing points stand for them."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from torch import Tensor
 
 from ....core.errors import DataError
 
-__all__ = ["choose_inducing", "places_of", "refuse_many"]
+__all__ = ["choose_inducing", "inducing_points", "refuse_many"]
 
 MOST_ROWS = 10_000
 """Rows (times latent functions) beyond which K is too large to hold and to factor."""
-AUTO_ROWS, AUTO_PLACES = 4_000, 512
-"""With inducing="auto": rows up to which all are used, and places that stand for more."""
+AUTO_ROWS, AUTO_POINTS = 4_000, 512
+"""With inducing="auto": rows up to which all are used, and inducing points that stand for more."""
 
 
-def places_of(x: Tensor, inducing: int | str | None, seed: int) -> Tensor | None:
+def inducing_points(x: Tensor, inducing: int | str | None, seed: int) -> Tensor | None:
     """Inducing points: so many, or "auto" for some where the rows are many; None for all rows.
 
-    >>> places_of(torch.zeros(10, 1), "auto", seed=0) is None
+    >>> inducing_points(torch.zeros(10, 1), "auto", seed=0) is None
     True
     """
     if inducing is None:
-        refuse_many(len(x), 1, 'inducing=500 or "auto" has a few places stand for them')
+        refuse_many(len(x), 1, 'inducing=500 or "auto" has a few inducing points stand for them')
         return None
     if isinstance(inducing, str):
-        return None if len(x) <= AUTO_ROWS else choose_inducing(x, AUTO_PLACES, seed)
+        return None if len(x) <= AUTO_ROWS else choose_inducing(x, AUTO_POINTS, seed)
     return choose_inducing(x, int(inducing), seed)
 
 

@@ -33,7 +33,7 @@ Moments = dict[str, np.ndarray]
 
 
 class StateSpace(Latent):
-    """Sequences and what is to be learned from them. Under `torchrun`, each process has its share of the sequences."""
+    """Sequences and what is to be learned from them. Under `torchrun`, each process has its part of the sequences."""
 
     def __init__(
         self,
@@ -151,14 +151,14 @@ def moments(data: Observed, system: System, weight: np.ndarray | None = None) ->
     filtered = run_filter(data, system)
     smooth = run_smoother(data, system, filtered)
     step_weight = np.repeat(times, np.diff(data.starts))  # of each step
-    shares = np.bincount(smooth.row, step_weight, minlength=len(smooth.covariance))  # of each covariance
+    weights = np.bincount(smooth.row, step_weight, minlength=len(smooth.covariance))  # of each covariance
     states = np.column_stack([smooth.means, np.ones(len(data.x))])  # z̃
     first = data.starts[:-1]
     away = smooth.means[first] - system.initial_mean
     sums["initial_away"] += times @ away
     sums["initial_square"] += (away.T * times) @ away + np.tensordot(times, smooth.covariance[smooth.row[first]], 1)
-    _add_transitions(sums, data, system, smooth, states, step_weight, shares)
-    _add_observations(sums, data, system, filtered.gains.pattern[smooth.step], smooth, states, step_weight, shares)
+    _add_transitions(sums, data, system, smooth, states, step_weight, weights)
+    _add_observations(sums, data, system, filtered.gains.pattern[smooth.step], smooth, states, step_weight, weights)
     return sums, float(times @ filtered.log_prob)
 
 

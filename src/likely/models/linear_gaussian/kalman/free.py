@@ -18,7 +18,7 @@ __all__ = ["FreeMatrices"]
 Params = dict[str, Tensor]
 
 LEAST = 1e-12
-"""The least share of the first guess's variance that an eigenvalue may have to be written as φ."""
+"""The least fraction of the first guess's variance that an eigenvalue may have to be written as φ."""
 
 
 class FreeMatrices:

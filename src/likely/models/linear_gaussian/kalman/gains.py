@@ -29,11 +29,11 @@ from .small_matrices import (
 __all__ = ["STEADY", "Gains", "gains"]
 
 STEADY = 1e-14
-"""Covariances that move by less than this share of their variances in one step have arrived. Where they converge at
+"""Covariances that move by less than this fraction of their variances in one step have arrived. Where they converge at
 rate ρ, STEADY / (1 − ρ) of the way is left then: answers keep ten digits down to 1 − ρ = 1e-4."""
 
 SINGULAR = 1e-14
-"""A pivot below this share of its variance is rounding and no more."""
+"""A pivot below this fraction of its variance is rounding and no more."""
 
 
 class Gains(NamedTuple):

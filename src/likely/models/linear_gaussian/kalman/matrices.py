@@ -24,7 +24,7 @@ def count_states(n_states: Any, given: Mapping[str, Any]) -> int:
     """
     if n_states is not None:
         if not isinstance(n_states, int | np.integer) or isinstance(n_states, bool) or n_states < 1:
-            raise SpecError(f"KalmanFilter(n_states={n_states!r}): n_states must be a whole number above 0, or None.")
+            raise SpecError(f"KalmanFilter(n_states={n_states!r}): n_states must be a positive integer, or None.")
         return int(n_states)
     for name, axes in SHAPES.items():
         shape = _shape(given.get(name))

@@ -95,7 +95,7 @@ def cholesky(matrix: np.ndarray, lower: np.ndarray, size: int, floor: float) -> 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
 def close(table: np.ndarray, row: int, other: np.ndarray, tolerance: float) -> bool:
-    """Every entry of two covariances is equal up to `tolerance`, as a share of its two standard deviations."""
+    """Every entry of two covariances is equal up to `tolerance`, as a fraction of its two standard deviations."""
     for i in range(other.shape[0]):
         for j in range(i + 1):
             scale = math.sqrt(other[i, i] * other[j, j])

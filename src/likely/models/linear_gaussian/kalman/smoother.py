@@ -33,7 +33,7 @@ from .small_matrices import (
 __all__ = ["Smoothed", "run_smoother", "scale_trils"]
 
 DEPENDENT = 1e-13
-"""A pivot below this share of its variance is that of a state which others determine."""
+"""A pivot below this fraction of its variance is that of a state which others determine."""
 
 
 class Smoothed(NamedTuple):

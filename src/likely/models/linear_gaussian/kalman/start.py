@@ -17,7 +17,7 @@ from .recursion import Observed, System, observe, run_filter
 __all__ = ["first_systems"]
 
 BOUNDS = (-20.0, 3.0)
-"""Logarithms of the smallest and largest variance that is tried, as shares of that of the data."""
+"""Logarithms of the smallest and largest variance that is tried, as fractions of that of the data."""
 
 MOST = 10_000
 """So many rows are enough to find sizes to begin with."""
@@ -140,7 +140,7 @@ def _best_size(data: Observed, system: System, learn: frozenset[str]) -> System:
         return -float(run_filter(part, sized(sizes)).log_prob.sum()) / end
 
     level = before - before.max()
-    begins = [(level + np.log(share)).clip(*BOUNDS) for share in (1e-1, 1e-3)]
+    begins = [(level + np.log(fraction)).clip(*BOUNDS) for fraction in (1e-1, 1e-3)]
     options = {"method": "L-BFGS-B", "bounds": [BOUNDS] * len(noisy), "options": {"ftol": 1e-6}}
     optima = [minimize(cost, begin, **options) for begin in begins]
     best = min(optima, key=lambda optimum: optimum.fun)

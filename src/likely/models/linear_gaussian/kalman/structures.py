@@ -41,7 +41,7 @@ def seasonal(period: int, trend: bool = True) -> dict[str, Any]:
     (0.0, -1.0, -1.0, -1.0)
     """
     if not isinstance(period, int | np.integer) or isinstance(period, bool) or period < 2:
-        raise SpecError(f"KalmanFilter.seasonal(period={period!r}): period must be a whole number above 1.")
+        raise SpecError(f"KalmanFilter.seasonal(period={period!r}): period must be an integer above 1.")
     base = local_trend() if trend else local_level()
     size = len(base["transition"])
     transition = np.zeros((size + period - 1, size + period - 1))
