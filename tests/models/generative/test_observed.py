@@ -52,9 +52,9 @@ def test_a_missing_value_does_not_count_and_gives_no_gradient():
     out = torch.zeros(len(x), module.size, dtype=torch.float64, requires_grad=True)
     holes = x.clone()
     holes[:, 0] = torch.nan
-    each = module.each_log_prob(out, holes)
-    assert not bool(each[0].any())
-    sum(values.sum() for values in each).backward()
+    log_probs = module.each_log_prob(out, holes)
+    assert not bool(log_probs[0].any())
+    sum(values.sum() for values in log_probs).backward()
     assert bool(out.grad.isfinite().all())
     assert not bool(out.grad[:, 0].any())
 
