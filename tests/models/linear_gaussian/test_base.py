@@ -1,4 +1,4 @@
-"""The density x = Wz + μ + ε against the joint Gaussian of (z, x), inverted as a whole."""
+"""EM for the linear-Gaussian model: its steps against plain sums over rows, its starts, what it refuses."""
 
 from __future__ import annotations
 
@@ -7,118 +7,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import multivariate_normal
+from tests.models.linear_gaussian.test_density import by_inversion, made, with_holes
 
 from likely.core.errors import ConvergenceWarning, DataError
 from likely.inference import EM
 from likely.inference.latent.density import fit_latent
-from likely.models.linear_gaussian.blocks import ROWS, blocks, has_missing, patterns
-from likely.models.linear_gaussian.density import LinearGaussian
 from likely.models.linear_gaussian.em import LinearGaussianEM
 
 
-def made(seed, columns, factors, *, isotropic=False):
-    random = np.random.default_rng(seed)
-    noise = np.full(columns, 0.7) if isotropic else random.uniform(0.2, 1.5, columns)
-    parts = random.normal(size=(columns, factors)), random.normal(size=columns), noise
-    return LinearGaussian(*map(torch.from_numpy, parts))
-
-
-def with_holes(x, seed, share=0.3):
-    holes = torch.from_numpy(np.random.default_rng(seed).random(tuple(x.shape)) < share)
-    return torch.where(holes, torch.nan, x)
-
-
-def by_inversion(model, row):
-    """log p(x), E[z | x], Cov[z | x] and E[x | known x] from the joint covariance of the known columns."""
-    known = ~np.isnan(row)
-    loadings, mean, covariance = model.loadings.numpy(), model.mean.numpy(), model.covariance().numpy()
-    inverse = np.linalg.inv(covariance[np.ix_(known, known)])
-    gain = loadings[known].T @ inverse
-    rest = row[known] - mean[known]
-    log_prob = multivariate_normal(mean[known], covariance[np.ix_(known, known)]).logpdf(row[known])
-    filled = mean + covariance[:, known] @ inverse @ rest
-    return log_prob, gain @ rest, np.eye(loadings.shape[1]) - gain @ loadings[known], np.where(known, row, filled)
-
-
-@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(1, 4))
-def test_answers_are_those_of_the_joint_gaussian(seed, columns, factors):
-    model = made(seed, columns, factors)
-    x = with_holes(model.sample(8, seed), seed)
-    x[:, 0] = torch.where(x.isnan().all(1), 0.5, x[:, 0])
-    log_prob, (mean, root), filled = model.log_prob(x), model.posterior(x), model.impute(x)
-    root = root.expand(8, factors, factors)
-    for i, row in enumerate(x.numpy()):
-        expected = by_inversion(model, row)
-        np.testing.assert_allclose(log_prob[i], expected[0], rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(mean[i], expected[1], rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(root[i] @ root[i].T, expected[2], rtol=1e-8, atol=1e-8)
-        np.testing.assert_allclose(filled[i], expected[3], rtol=1e-8, atol=1e-8)
-
-
-def test_a_row_without_values_has_the_prior():
-    model = made(0, 3, 2)
-    x = torch.full((1, 3), torch.nan).double()
-    mean, root = model.posterior(x)
-    assert model.log_prob(x).tolist() == [0.0]
-    np.testing.assert_array_equal(mean, [[0, 0]])
-    np.testing.assert_array_equal(root[0], np.eye(2))
-    np.testing.assert_array_equal(model.impute(x)[0], model.mean)
-
-
-def test_tiny_noise_costs_no_digits():
-    """The quadratic form as a sum of squares: with σ² = 1e-10 the difference of two large terms would leave none."""
-    model = made(1, 4, 2)
-    sharp = LinearGaussian(model.loadings, model.mean, torch.full((4,), 1e-10).double())
-    z = torch.tensor([[0.3, -1.2]]).double()
-    on_the_plane = z @ sharp.loadings.T + sharp.mean
-    plain = -0.5 * (4 * np.log(2 * np.pi) + torch.linalg.slogdet(sharp.covariance())[1] + (z**2).sum())
-    np.testing.assert_allclose(sharp.log_prob(on_the_plane)[0], plain, atol=1e-6)
-
-
-def test_without_noise_only_a_square_full_rank_w_has_a_density():
-    model = made(2, 3, 3)
-    flat = LinearGaussian(model.loadings, model.mean, torch.zeros(3).double())
-    x = with_holes(model.sample(20, 0), 1)
-    x[:, 2] = 0.1
-    for i, row in enumerate(x.numpy()):
-        expected = by_inversion(flat, row)
-        np.testing.assert_allclose(flat.log_prob(x)[i], expected[0], rtol=1e-8)
-        np.testing.assert_allclose(flat.impute(x)[i], expected[3], rtol=1e-6, atol=1e-8)
-    thin = LinearGaussian(model.loadings[:, :2], model.mean, torch.zeros(3).double())
-    with pytest.raises(DataError, match=r"2 components explain all variance of 3 columns.*take fewer n_components"):
-        thin.log_prob(x)
-
-
-def test_samples_have_the_moments_of_the_model():
-    """40,000 rows: the error of a covariance is below 5 of its standard errors (1 in 10⁵ to fail)."""
-    model = made(3, 3, 2)
-    x = model.sample(40_000, 7).numpy()
-    covariance = model.covariance().numpy()
-    error = np.sqrt((covariance**2 + np.outer(np.diag(covariance), np.diag(covariance))) / len(x))
-    assert (np.abs(np.cov(x.T) - covariance) < 5 * error).all()
-    assert (np.abs(x.mean(0) - model.mean.numpy()) < 5 * np.sqrt(np.diag(covariance) / len(x))).all()
-    np.testing.assert_array_equal(x[:5], model.sample(40_000, 7).numpy()[:5])
-
-
-@pytest.mark.parametrize("holes", [False, True])
-def test_blocks_hold_each_row_once(holes):
-    x = torch.arange(3 * (2 * ROWS + 5)).reshape(-1, 3).double()
-    x = with_holes(x, 0) if holes else x
-    assert has_missing(x) == holes
-    seen = torch.full_like(x, -1)
-    for block in blocks(x):
-        known = block.masks[block.owner].bool()
-        seen[block.rows] = torch.where(known, block.values, torch.nan)
-        assert (block.values[~known] == 0).all()
-    np.testing.assert_array_equal(seen, x)
-    if holes:
-        masks, owner = patterns(x)
-        np.testing.assert_array_equal(masks[owner].bool(), ~x.isnan())
-        assert len(masks) == len(torch.unique(x.isnan(), dim=0))
-
-
-# --- EM -----------------------------------------------------------------------------------------------------------
 def fitted(x, weight=None, *, factors=2, isotropic=False, steps=15, starts=1):
     latent = LinearGaussianEM(x, weight, factors, isotropic=isotropic, floor=1e-6)
     fit = fit_latent(EM(max_iter=steps, tol=0.0, starts=starts), latent, "auto", name="EM", random_state=0)
