@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from likely.inference.parameters import FlatParameters, stacked
+from likely.inference.parameters import FlatParameters, OverMembers, stacked
 
 
 def network():
@@ -55,3 +55,13 @@ def test_a_module_without_parameters_has_an_empty_vector():
     assert flat.size == 0
     assert flat.flat({}).shape == (0,)
     assert flat.named(torch.zeros(3, 0)) == {}
+
+
+def test_what_cannot_be_vectorised_is_asked_member_by_member():
+    over_members = OverMembers()
+    parameters = {"bias": torch.arange(6.0).reshape(2, 3)}
+    assert torch.equal(over_members(lambda own: own["bias"].sum(), parameters), torch.tensor([3.0, 12.0]))
+    assert over_members.vectorised
+    one_by_one = over_members(lambda own: own["bias"].max() * float(own["bias"][0]), parameters)  # needs a number
+    assert torch.equal(one_by_one, torch.tensor([0.0, 15.0]))
+    assert not over_members.vectorised

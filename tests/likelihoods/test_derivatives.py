@@ -44,6 +44,18 @@ def test_value_and_grad_is_log_prob_and_its_gradient(spec, scale, rows):
     torch.testing.assert_close(score, gradient)
 
 
+@pytest.mark.parametrize("spec", [*SPECS, Laplace(scale=0.7), Laplace(scale="input")], ids=repr)
+def test_value_and_grad_of_every_target_under_every_eta(spec):
+    """η (1, k, size) and y (n, 1) are stretched to n × k pairs."""
+    eta, y = draw(spec, 6)
+    value, score = spec.value_and_grad(eta[:4].unsqueeze(0), y.unsqueeze(1))
+    assert (value.shape, score.shape) == ((6, 4), (6, 4, eta.shape[-1]))
+    for k in range(4):
+        one, own = spec.value_and_grad(eta[k].expand_as(eta), y)
+        torch.testing.assert_close(value[:, k], one)
+        torch.testing.assert_close(score[:, k], own)
+
+
 @pytest.mark.parametrize("spec", OWN, ids=repr)
 def test_log_prob_differs_by_what_does_not_depend_on_eta(spec):
     eta, y = draw(spec)

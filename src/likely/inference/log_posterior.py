@@ -8,7 +8,7 @@ go through automatic differentiation of all chains together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from ..core import distributed
 from ..data.rows import row_size
 from .dataset import Batch
 from .objective import OnEta
-from .parameters import FlatParameters
+from .parameters import FlatParameters, OverMembers
 from .predictor import Predictor
 from .problem import Problem
 from .settle import settle
@@ -47,7 +47,7 @@ class LogPosterior:
         self._rates = self._prior_rates()
         self._sparse = self._rates is not None and bool(self._rates[0].any())
         self._stacked = batched(self.module)
-        self._vmap = True
+        self._each = OverMembers()
         self._cut: dict[int, list[Batch]] = {}
         plain = isinstance(self.module, Predictor) and self.module.linear is not None and not self.module.positions
         plain = plain and isinstance(problem.objective, OnEta)
@@ -72,6 +72,8 @@ class LogPosterior:
         """log p(θ | data) + const of each vector (chains,), and its gradient (chains, d)."""
         if self._linear and self._rates is not None:
             return self._by_scores(theta)
+        if self._rates is not None and hasattr(self.module, "value_and_grad_of_members"):
+            return self._by_module(theta)
         with torch.enable_grad():
             point = theta.detach().requires_grad_()
             value = torch.zeros(len(theta), dtype=theta.dtype, device=theta.device)
@@ -131,16 +133,6 @@ class LogPosterior:
         return self._each(one, parameters)
 
     # --- helpers ------------------------------------------------------------------------------------------------
-    def _each(self, one: Callable[[Mapping[str, Tensor]], Tensor], parameters: Mapping[str, Tensor]) -> Tensor:
-        """`one` of every chain: vectorised, or one by one where it does something that cannot be vectorised."""
-        if self._vmap:
-            try:
-                return torch.vmap(one)(parameters)
-            except RuntimeError:
-                self._vmap = False
-        chains = len(next(iter(parameters.values())))
-        return torch.stack([one({name: value[c] for name, value in parameters.items()}) for c in range(chains)])
-
     def _linear_eta(self, parameters: Mapping[str, Tensor], x: Tensor) -> Tensor:
         """A linear network by one matrix product for all chains: (n, chains, size)."""
         weight = parameters.get("network.weight", self.fixed.get("network.weight"))
@@ -183,11 +175,25 @@ class LogPosterior:
             if "shared" in gradient:
                 gradient["shared"] += score[..., out:].sum(0)
         flat = torch.cat([part.reshape(chains, -1) for part in gradient.values()], 1)
-        distributed.sum_(value, flat)
+        return self._with_prior(theta, value, flat)
+
+    def _by_module(self, theta: Tensor) -> tuple[Tensor, Tensor]:
+        """A module that knows the gradient of its rows: there is no graph of operations to go back through."""
+        chains, parameters = len(theta), self.named(theta)
+        value, flat = theta.new_zeros(chains), torch.zeros_like(theta)
+        for batch in self._blocks(chains):
+            part, gradient = self.module.value_and_grad_of_members(parameters, batch.x, batch.weight)  # type: ignore[operator]
+            value += part
+            flat += self.parameters.flat(gradient)
+        return self._with_prior(theta, value, flat)
+
+    def _with_prior(self, theta: Tensor, value: Tensor, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        """What is summed over this process's rows, summed over all, and a prior of known rates."""
+        distributed.sum_(value, gradient)
         assert self._rates is not None
         l1, l2 = self._rates
-        flat = torch.addcmul(flat, l2, theta, value=-1)
-        return value + self.log_prior(theta), flat - l1 * theta.sign() if self._sparse else flat
+        gradient = torch.addcmul(gradient, l2, theta, value=-1)
+        return value + self.log_prior(theta), gradient - l1 * theta.sign() if self._sparse else gradient
 
     def _blocks(self, chains: int) -> list[Batch]:
         """This process's rows in blocks that suit the number of chains; cut once, and kept where that costs little."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-__all__ = ["FlatParameters", "stacked"]
+__all__ = ["FlatParameters", "OverMembers", "stacked"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,26 @@ class FlatParameters:
         """
         pairs = zip(self.shapes, self.sizes, strict=True)
         return [f"{name}[{index}]" for name, size in pairs for index in range(size)]
+
+
+class OverMembers:
+    """`one` of every member: vectorised, or one by one from the first time that it cannot be.
+
+    >>> OverMembers()(lambda own: own["bias"].sum(), {"bias": torch.ones(2, 3)})
+    tensor([3., 3.])
+    """
+
+    def __init__(self) -> None:
+        self.vectorised = True
+
+    def __call__(self, one: Callable[[Mapping[str, Tensor]], Tensor], parameters: Mapping[str, Tensor]) -> Tensor:
+        if self.vectorised:
+            try:
+                return torch.vmap(one)(parameters)
+            except RuntimeError:
+                self.vectorised = False
+        members = len(next(iter(parameters.values())))
+        return torch.stack([one({name: value[m] for name, value in parameters.items()}) for m in range(members)])
 
 
 def stacked(module: nn.Module, drawn: Mapping[str, Tensor], count: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:

@@ -176,10 +176,11 @@ class Likelihood(Spec, axis="likelihood"):
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """log p(y | η), of shape (…), and its gradient in η, of shape (…, size): what training without autograd needs.
 
-        An override is a closed form, tested against this one.
+        Axes of length 1 are stretched, as everywhere. An override is a closed form, tested against this one.
         """
+        shape = torch.broadcast_shapes(eta.shape[:-1], y.shape[: y.ndim - self.event_dim])
         with torch.enable_grad():
-            point = eta.detach().requires_grad_()
+            point = eta.detach().expand(*shape, eta.shape[-1]).requires_grad_()
             log_prob = self.log_prob(point, y)
             (score,) = torch.autograd.grad(log_prob.sum(), point)
         return log_prob.detach(), score

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 import torch
 
 from likely.core.errors import ModelFileError
 from likely.likelihoods import Categorical, MultivariateNormal, Normal, Poisson
-from likely.models.emissions import Columns, GaussianEmission
+from likely.models.emissions import Columns, Emission, GaussianEmission
 
 ROWS, STARTS, COMPONENTS = 12, 2, 3
 GAUSSIANS = ("full", "tied", "diag", "spherical")
@@ -54,6 +56,21 @@ def test_the_gradient_is_that_of_differences(kind, missing):
         there, back = (value({**free, name: start + sign * 1e-5 * step}) for sign in (1, -1))
         expected = (there - back) / 2e-5
         torch.testing.assert_close((start.grad * step).sum(), expected.detach(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("missing", [False, True], ids=["complete", "missing"])
+@pytest.mark.parametrize("kind", [*GAUSSIANS, *LIKELIHOODS])
+def test_the_way_back_is_that_of_autograd(kind, missing):
+    emission, x, params = bound(kind, missing)
+    free = emission.to_free(params)
+    weight = torch.randn(ROWS, STARTS, COMPONENTS, dtype=torch.float64)
+    (value, pull), (expected, by_autograd) = (
+        way(free, x) for way in (emission.log_prob_and_pull, partial(Emission.log_prob_and_pull, emission))
+    )
+    torch.testing.assert_close(value, expected, rtol=1e-9, atol=1e-9)
+    gradient = pull(weight)
+    for name, own in by_autograd(weight).items():
+        torch.testing.assert_close(gradient[name], own, rtol=1e-8, atol=1e-8)
 
 
 @pytest.mark.parametrize("kind", [*GAUSSIANS, *LIKELIHOODS])

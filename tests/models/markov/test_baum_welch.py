@@ -11,6 +11,7 @@ from scipy.stats import poisson
 
 from likely.core.errors import DataError
 from likely.data.rows import Ragged
+from likely.inference import Latent
 from likely.likelihoods import Poisson
 from likely.models.emissions import Columns
 from likely.models.markov.baum_welch import LEAST, BaumWelch
@@ -96,6 +97,22 @@ def test_the_density_of_sequences_is_the_value_of_em(smoothing):
         np.testing.assert_allclose(values, np.stack([enumerated()[3]] * 2, 1), rtol=1e-10)
     for name, value in model.from_free(model.to_free(params)).items():
         torch.testing.assert_close(value, params[name], rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("allowed", [None, [[True, True], [False, True]]], ids=["full", "left-right"])
+@pytest.mark.parametrize(("prior", "smoothing"), [(0.0, 0.0), (2.0, 0.3)])
+def test_the_gradient_from_the_posterior_is_that_of_autograd(prior, smoothing, allowed, weighted):
+    model = bound(prior=prior, smoothing=smoothing, allowed=allowed)
+    free = {name: torch.randn(3, *value.shape[1:]).double() for name, value in model.to_free(parameters()).items()}
+    x, weight = model.rows()
+    asked = (free, x, weight if weighted else None, 0.4)
+    value, gradient = model.value_and_grad(*asked)
+    expected, by_autograd = Latent.value_and_grad(model, *asked)
+    torch.testing.assert_close(value, expected, rtol=1e-10, atol=1e-10)
+    assert gradient.keys() == free.keys()
+    for name, own in by_autograd.items():
+        torch.testing.assert_close(gradient[name], own, rtol=1e-6, atol=1e-6)
 
 
 def test_several_starts_are_those_of_each_alone():

@@ -8,6 +8,7 @@ import math
 import pytest
 import torch
 
+from likely.inference import Latent
 from likely.likelihoods import Poisson
 from likely.models.emissions import Columns, GaussianEmission
 from likely.models.mixtures.components import Components
@@ -64,6 +65,19 @@ def test_smoothing_is_in_the_value_and_in_the_density_alike():
     expected = model.weight @ model.row_log_prob(params, model.x)
     torch.testing.assert_close(model.expect(params)[1], expected, rtol=1e-10, atol=1e-10)
     assert model.log_likelihood(params) != pytest.approx(float(expected[0]), rel=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("kind", ["poisson", "full"])
+def test_the_gradient_from_responsibilities_is_that_of_autograd(kind, weighted):
+    model, _ = bound(kind, missing=True, weighted=weighted, smoothing=0.7)
+    free = {name: torch.randn_like(value) for name, value in model.to_free(model.start([0, 1, 2])).items()}
+    value, gradient = model.value_and_grad(free, model.x, model.weight, 1.0)
+    expected, by_autograd = Latent.value_and_grad(model, free, model.x, model.weight, 1.0)
+    torch.testing.assert_close(value, expected, rtol=1e-9, atol=1e-9)
+    assert gradient.keys() == free.keys()
+    for name, own in by_autograd.items():
+        torch.testing.assert_close(gradient[name], own, rtol=1e-7, atol=1e-8)
 
 
 def test_rows_that_miss_the_same_stand_together_and_know_their_place():

@@ -18,17 +18,22 @@ from ...core import distributed
 from ...core.errors import SpecError
 from ...core.random import seed_of
 from ...core.spec import as_spec
+from ...core.threads import threads_for
 from ...priors import Flat, Normal, Prior
 from ..dataset import Dataset
 from ..objective import RowDensity, refuse
+from ..parameters import OverMembers
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from ..work import rows_per_step
 from .latent import Latent, LatentFit, Params
 
 __all__ = ["HiddenDensity", "LatentDensity", "fit_latent", "prior_of"]
 
 WIDE = 3.0
 """The standard deviation of each φ under `prior="auto"`, for inferences that integrate over it: wide, but proper."""
+PER_VALUE = 16.0
+"""What an exponential of one value costs, in multiply-adds."""
 AGREE = 1.05
 """R-hat up to which chains are said to agree."""
 
@@ -66,9 +71,12 @@ class LatentDensity(nn.Module):
 
     def natural(self, parameters: Mapping[str, Tensor]) -> Params:
         """θ (S, …) of parameters (S, …) by name."""
+        return self.latent.from_free(self._free(parameters))
+
+    def _free(self, parameters: Mapping[str, Tensor]) -> Params:
+        """φ by the names and in the shapes of the model."""
         free = {own: parameters[own] for own in self.names}
-        shaped = {own: value.reshape(len(value), *self.shapes[own]) for own, value in free.items()}
-        return self.latent.from_free({name: shaped[own] for own, name in self.names.items()})
+        return {name: free[own].reshape(len(free[own]), *self.shapes[own]) for own, name in self.names.items()}
 
     def of_members(self, parameters: Mapping[str, Tensor], x: Any) -> Tensor:
         """log p of the same rows for many parameter vectors at once: (S, n)."""
@@ -78,6 +86,14 @@ class LatentDensity(nn.Module):
         if isinstance(log_prior, Tensor):  # a part of it for each row, so that batches add up to the whole
             value = value + log_prior.unsqueeze(-1) / self.total
         return value
+
+    def value_and_grad_of_members(
+        self, parameters: Mapping[str, Tensor], x: Any, weight: Tensor | None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """Σ w log p over the rows for many parameter vectors at once, (S,), and its gradient by name."""
+        fraction = float(len(x) if weight is None else weight.sum()) / self.total
+        value, gradient = self.latent.value_and_grad(self._free(parameters), x, weight, fraction)
+        return value, {own: gradient[name].reshape(parameters[own].shape) for own, name in self.names.items()}
 
     def forward(self, x: Any) -> Tensor:
         return self.of_members({name: value.unsqueeze(0) for name, value in self.named_parameters()}, x)[0]
@@ -118,8 +134,8 @@ def fit_latent(
         title=name,
         verbose=bool(verbose),
     )
-    posterior = method.fit(problem)
-    return _ended(posterior, latent, problem)
+    with threads_for(PER_VALUE * latent.width * rows_per_step(method, len(x))):
+        return _ended(method.fit(problem), latent, problem)
 
 
 def _ended(posterior: Posterior, latent: Latent, problem: Problem) -> LatentFit:
@@ -162,8 +178,7 @@ def _log_joint(module: LatentDensity, free: Params, problem: Problem) -> Tensor:
         rows = module.of_members(free, batch.x)
         total += rows.sum(1) if batch.weight is None else rows @ batch.weight.double()
     distributed.sum_(total)
-    prior = [problem.prior.log_prob({name: value[i] for name, value in free.items()}) for i in range(members)]
-    return total + torch.stack([torch.as_tensor(value, dtype=torch.float64) for value in prior])
+    return total + OverMembers()(problem.prior.log_prob, free)
 
 
 def _trace(posterior: Posterior, total: float, log_joint: Tensor) -> Tensor:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from ..posterior import Posterior
@@ -83,6 +84,21 @@ class Latent(ABC):
     def row_log_prob(self, params: Params, x: Any) -> Tensor:
         """log p(x | θ) of each row for each of S sets of parameters, (n, S), differentiable in θ."""
         raise NotImplementedError
+
+    def value_and_grad(self, free: Params, x: Any, weight: Tensor | None, fraction: float) -> tuple[Tensor, Params]:
+        """Σ w log p(x | θ(φ)) + fraction · log p(θ(φ)), (S,), and its gradient in φ (S, …), without a graph to keep.
+
+        An override is a closed form, tested against this one. By Fisher's identity it needs the posterior of what is
+        hidden and nothing else: ∇ log p(x) = E[∇ log p(x, z) | x].
+        """
+        with torch.enable_grad():
+            leaves = {name: value.detach().requires_grad_() for name, value in free.items()}
+            params = self.from_free(leaves)
+            rows = self.row_log_prob(params, x)
+            value = rows.sum(0) if weight is None else weight.to(rows) @ rows
+            value = value + fraction * self.log_prior(params)
+            gradients = torch.autograd.grad(value.sum(), list(leaves.values()))
+        return value.detach(), dict(zip(leaves, gradients, strict=True))
 
 
 class LatentFit:

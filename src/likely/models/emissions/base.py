@@ -6,6 +6,7 @@ log p(x | k, θ) for each k;   the M-step for weights w:   θₖ ← argmax Σ�
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -73,6 +74,21 @@ class Emission(ABC):
     @abstractmethod
     def smooth_log_prob(self, params: Params, x: Tensor) -> Tensor:
         """log p(x | k) as `log_prob` gives it, (n, S, K), but differentiable in the parameters."""
+
+    def log_prob_and_pull(self, free: Params, x: Tensor) -> tuple[Tensor, Callable[[Tensor], Params]]:
+        """log p(x | k, φ), (n, S, K), and a function from ∂ / ∂ log p (n, S, K) to the gradient in φ.
+
+        An override is a closed form, tested against this one.
+        """
+        with torch.enable_grad():
+            leaves = {name: value.detach().requires_grad_() for name, value in free.items()}
+            log_prob = self.smooth_log_prob(self.from_free(leaves), x)
+
+        def pull(weight: Tensor) -> Params:
+            gradients = torch.autograd.grad(log_prob, list(leaves.values()), weight)
+            return dict(zip(leaves, gradients, strict=True))
+
+        return log_prob.detach(), pull
 
     def finished(self, params: Params) -> Params:
         """Parameters (K, …) of one set with all that `log_prob` wants beside them."""

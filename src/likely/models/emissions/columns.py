@@ -8,7 +8,7 @@ point nor be left with no data at all, whatever the likelihood. A missing value 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -120,8 +120,20 @@ class Columns(Emission):
         for part, own in zip(self.parts, self._split(eta), strict=True):
             y, gone = part.present(x)
             log_prob = part.likelihood.log_prob(part.split(own), y.to(eta)[:, None, None])  # (n, S, K, count)
-            total = total + (log_prob if gone is None else torch.where(gone[:, None, None], 0.0, log_prob)).sum(-1)
+            log_prob = log_prob if gone is None else torch.where(gone[:, None, None], 0.0, log_prob)
+            total = total + (log_prob.squeeze(-1) if part.count == 1 else log_prob.sum(-1))
         return total
+
+    def log_prob_and_pull(self, free: Params, x: Tensor) -> tuple[Tensor, Callable[[Tensor], Params]]:
+        """By the scores ∂ log p / ∂η that every likelihood tells."""
+        eta, unit = self.from_free(free)["eta"], self._units()[1].to(free["eta"])
+        pairs = [part.scores(own, x) for part, own in zip(self.parts, self._split(eta), strict=True)]
+
+        def pull(weight: Tensor) -> Params:
+            sums = [(weight.unsqueeze(-1) * score).sum(0) for _, score in pairs]
+            return {"eta": torch.cat(sums, -1) * unit}
+
+        return sum((value for value, _ in pairs[1:]), pairs[0][0]), pull
 
     def _units(self) -> tuple[Tensor, Tensor]:
         """η of all rows together, and the units in which it is measured: both (size,)."""

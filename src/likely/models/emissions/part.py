@@ -106,6 +106,20 @@ class Part:
             return self.likelihood.row_log_prob(targets, y)
         return torch.stack([torch.where(gone, 0.0, self.likelihood.log_prob(own, y)).sum(1) for own in targets], -1)
 
+    def scores(self, eta: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        """log p(x | η), summed over its targets, (n, …), and its gradient in η, (n, …, size), for η (…, size)."""
+        y, gone = self.present(x)
+        own = self.split(eta)  # (…, count, numbers of one)
+        before = [1] * (own.ndim - 2)
+        y = y.to(eta).reshape(len(x), *before, *y.shape[1:])
+        log_prob, score = self.likelihood.value_and_grad(own.unsqueeze(0), y)
+        if gone is not None:
+            gone = gone.reshape(len(x), *before, self.count)
+            log_prob, score = log_prob.masked_fill(gone, 0.0), score.masked_fill(gone.unsqueeze(-1), 0.0)
+        if self.count == 1:
+            return log_prob.squeeze(-1), score.squeeze(-2)
+        return log_prob.sum(-1), score.flatten(-2)
+
     def width(self) -> int | None:
         """How many numbers are summed for each target: its weight and its statistics. None if none suffice."""
         some = torch.ones(1, self.count, *self.target.shape, dtype=torch.float64)

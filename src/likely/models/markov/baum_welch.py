@@ -23,7 +23,7 @@ from ...inference.latent.latent import Params
 from ...inference.latent.simplex import Simplex
 from ..emissions import Columns, Emission, features, first_weights
 from ..emissions.starts import Init
-from .chains import chains_log_prob
+from .chains import chains_log_prob, smooth_chains
 from .forward_backward import Memory, forward_backward
 
 __all__ = ["LEAST", "BaumWelch"]
@@ -136,6 +136,33 @@ class BaumWelch(Latent):
             return evidence
         background = torch.zeros_like(evidence).index_add(0, x.owner, log_emission.sum(-1))
         return evidence + smoothing / self.count * background
+
+    def value_and_grad(self, free: Params, x: Ragged, weight: Tensor | None, fraction: float) -> tuple[Tensor, Params]:
+        """By the posterior of the states: ∂ log p(x) / ∂ log bₜ = γₜ, / ∂ log A = Σ ξ, / ∂ log π = γ₁."""
+        first, following = self._simplices
+        log_emission, pull = self.emission.log_prob_and_pull(_own(free), x.values)
+        initial, first_sticks = first.logs(free["chain.initial"])
+        transition, sticks = following.logs(free["chain.transition"])
+        value, start, pairs, posterior = smooth_chains(initial.squeeze(-2), transition, log_emission, x.offsets)
+        steps: Tensor | float = 1.0  # the weight of each
+        if weight is None:
+            value, start, pairs = (part.sum(0) for part in (value, start, pairs))
+        else:
+            value, start, pairs = (torch.tensordot(weight.to(part), part, 1) for part in (value, start, pairs))
+            steps = weight.to(posterior)[x.owner][:, None, None]
+            posterior *= steps
+        if self.emission.smoothing > 0:
+            background = self.emission.smoothing / self.count * steps
+            value = value + (background * log_emission).sum(0).sum(-1)
+            posterior += background
+        if self.prior > 0:
+            value = value + self.prior * fraction * torch.where(self.allowed, transition, 0.0).sum((-2, -1))
+            pairs = pairs + self.prior * fraction * self.allowed
+        return value, {
+            **pull(posterior),
+            "chain.initial": first.pull(first_sticks, start.unsqueeze(-2)),
+            "chain.transition": following.pull(sticks, pairs),
+        }
 
     @cached_property
     def _simplices(self) -> tuple[Simplex, Simplex]:

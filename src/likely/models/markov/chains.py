@@ -14,7 +14,10 @@ import torch
 from numba import njit
 from torch import Tensor
 
-__all__ = ["chains_log_prob"]
+__all__ = ["chains_log_prob", "smooth_chains"]
+
+TOGETHER = 64
+"""Models that go over a sequence side by side: what is kept of them stays in a cache."""
 
 
 def chains_log_prob(log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Tensor) -> Tensor:
@@ -32,20 +35,38 @@ def chains_log_prob(log_initial: Tensor, log_transition: Tensor, log_emission: T
     return value
 
 
+def smooth_chains(
+    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """log p of each sequence (n, S), and what it depends on: γ₁ (n, S, K), Σ ξ (n, S, K, K) and all γ (T, S, K).
+
+    >>> start, move = torch.tensor([[0.5, 0.5]]).log(), torch.tensor([[[0.9, 0.1], [0.1, 0.9]]]).log()
+    >>> emission = torch.tensor([[[0.2, 0.4]], [[0.3, 0.1]]]).log()
+    >>> smooth_chains(start, move, emission, torch.tensor([0, 2]))[3][:, 0]         # p(zₜ | x)
+    tensor([[0.5385, 0.4615],
+            [0.6346, 0.3654]])
+    """
+    given = ((log_initial, 0), (log_transition, 0), (log_emission, 1))
+    initial, transition, emission = (part.detach().double().cpu().movedim(axis, -1) for part, axis in given)
+    starts = np.ascontiguousarray(offsets.cpu().numpy().astype(np.int64))
+    top = emission.amax(1)
+    top = torch.where(top == -torch.inf, 0.0, top)  # what cannot be seen is 0 in every state
+    states, members = initial.shape
+    value = torch.empty(len(starts) - 1, members, dtype=torch.float64)
+    first, pairs = (value.new_zeros(len(value), *shape, members) for shape in ((states,), (states, states)))
+    posterior = value.new_zeros(len(emission), states, members)
+    parts = (initial.exp(), transition.exp(), (emission - top.unsqueeze(1)).exp(), top)
+    written = (value, first, pairs, posterior)
+    _smooth(*(part.contiguous().numpy() for part in parts), starts, *(part.numpy() for part in written))
+    return value.to(log_emission), *(part.movedim(-1, 1).to(log_emission) for part in written[1:])  # type: ignore[return-value]
+
+
 class _Chains(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Tensor) -> Tensor:
-        given = (log_initial, log_transition, log_emission)
-        logs = [np.ascontiguousarray(part.detach().double().cpu().numpy()) for part in given]
-        starts = np.ascontiguousarray(offsets.cpu().numpy().astype(np.int64))
-        members, states = logs[0].shape
-        value = np.empty((len(starts) - 1, members))
-        first, pairs = (np.zeros((len(value), members, *shape)) for shape in ((states,), (states, states)))
-        posterior = np.zeros(logs[2].shape)
-        _smooth(*logs, starts, value, first, pairs, posterior)
-        ctx.parts = tuple(torch.from_numpy(part).to(log_emission) for part in (first, pairs, posterior))
-        ctx.owner = torch.repeat_interleave(torch.arange(len(value)), torch.from_numpy(np.diff(starts)))
-        return torch.from_numpy(value).to(log_emission)
+        value, *ctx.parts = smooth_chains(log_initial, log_transition, log_emission, offsets)
+        ctx.owner = torch.repeat_interleave(torch.arange(len(value)), offsets.diff())
+        return value
 
     @staticmethod
     @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
@@ -55,68 +76,100 @@ class _Chains(torch.autograd.Function):
         return (first * weight).sum(0), (pairs * weight.unsqueeze(-1)).sum(0), posterior * weight[ctx.owner], None
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def _smooth(
-    log_initial: np.ndarray,
-    log_transition: np.ndarray,
-    log_emission: np.ndarray,
+    initial: np.ndarray,  # (K, S)
+    transition: np.ndarray,  # (K, K, S)
+    emitted: np.ndarray,  # (T, K, S), the largest of each step 1
+    top: np.ndarray,  # (T, S), the logarithm of what that took
     offsets: np.ndarray,
     value: np.ndarray,
     first: np.ndarray,
     pairs: np.ndarray,
     posterior: np.ndarray,
 ) -> None:
-    """Forward and backward for each model and sequence; writes log p, γ₁, Σ ξ and γ."""
-    members, states = log_initial.shape
+    """Forward and backward for each sequence; writes log p, γ₁, Σ ξ and γ.
+
+    The innermost loops go over models, which do not wait for one another: the processor takes several at once.
+    """
+    states, members = initial.shape
     longest = 0
     for n in range(len(offsets) - 1):
         longest = max(longest, offsets[n + 1] - offsets[n])
-    forward, emitted = np.empty((longest, states)), np.empty((longest, states))
-    scale, beta, moved = np.empty(longest), np.empty(states), np.empty(states)
-    for s in range(members):
-        initial, transition = np.exp(log_initial[s]), np.exp(log_transition[s])
+    width = min(members, TOGETHER)
+    forward, inverse = np.empty((longest, states, width)), np.empty((longest, width))
+    beta, moved, counted = np.empty((states, width)), np.empty((states, width)), np.empty((states, states, width))
+    mass, product, total = np.empty(width), np.empty(width), np.empty(width)
+    for begin in range(0, members, TOGETHER):
+        size = min(TOGETHER, members - begin)
         for n in range(len(offsets) - 1):
-            begin, steps, total, possible = offsets[n], offsets[n + 1] - offsets[n], 0.0, True
-            for t in range(steps):
-                top = -np.inf
+            total[:] = 0.0
+            product[:] = 1.0
+            for t in range(offsets[n + 1] - offsets[n]):
+                row = offsets[n] + t
+                mass[:] = 0.0
                 for k in range(states):
-                    top = max(top, log_emission[begin + t, s, k])
-                if not np.isfinite(top):
-                    possible = False
-                    break
-                mass = 0.0
-                for k in range(states):
-                    emitted[t, k] = np.exp(log_emission[begin + t, s, k] - top)
-                    reach = initial[k]
-                    if t > 0:
-                        reach = 0.0
+                    here = forward[t, k]
+                    seen = emitted[row, k, begin : begin + size]
+                    if t == 0:
+                        here[:size] = initial[k, begin : begin + size]
+                    else:
+                        here[:] = 0.0
                         for j in range(states):
-                            reach += forward[t - 1, j] * transition[j, k]
-                    forward[t, k] = reach * emitted[t, k]
-                    mass += forward[t, k]
-                if not mass > 0.0:
-                    possible = False
-                    break
+                            before, move = forward[t - 1, j], transition[j, k, begin : begin + size]
+                            for s in range(size):
+                                here[s] += before[s] * move[s]
+                    for s in range(size):
+                        here[s] *= seen[s]
+                        mass[s] += here[s]
+                scale, level = inverse[t], top[row, begin : begin + size]
+                small = False
+                for s in range(size):
+                    scale[s] = 1.0 / mass[s]
+                    small |= not product[s] * mass[s] > 1e-200  # NaN as well
+                    total[s] += level[s]
                 for k in range(states):
-                    forward[t, k] /= mass
-                scale[t] = mass
-                total += np.log(mass) + top
-            if not possible:
-                value[n, s] = -np.inf
-                continue
-            value[n, s] = total
-            beta[:] = 1.0
-            for t in range(steps - 1, -1, -1):
-                for k in range(states):
-                    posterior[begin + t, s, k] = forward[t, k] * beta[k]
-                if t > 0:
-                    for k in range(states):
-                        moved[k] = emitted[t, k] * beta[k] / scale[t]
-                    for j in range(states):
-                        beta[j] = 0.0
+                    here = forward[t, k]
+                    for s in range(size):
+                        here[s] *= scale[s]
+                if not small:  # a logarithm takes longer than all the rest: one for many steps
+                    for s in range(size):
+                        product[s] *= mass[s]
+                    continue
+                for s in range(size):
+                    total[s] += np.log(product[s]) + np.log(mass[s])
+                    product[s] = 1.0
+                    if not total[s] > -np.inf:  # impossible from here on, and without a gradient
+                        total[s] = -np.inf
+                        scale[s] = 0.0
                         for k in range(states):
-                            part = transition[j, k] * moved[k]
-                            beta[j] += part
-                            pairs[n, s, j, k] += forward[t - 1, j] * part
+                            forward[t, k, s] = 0.0
+                            emitted[row, k, begin + s] = 0.0
+            for s in range(size):
+                value[n, begin + s] = total[s] + np.log(product[s])
+            beta[:] = 1.0
+            counted[:] = 0.0
+            for t in range(offsets[n + 1] - offsets[n] - 1, -1, -1):
+                row = offsets[n] + t
+                scale = inverse[t]
+                for k in range(states):
+                    here, after, target = forward[t, k], beta[k], posterior[row, k, begin : begin + size]
+                    seen, weight = emitted[row, k, begin : begin + size], moved[k]
+                    for s in range(size):
+                        target[s] = here[s] * after[s]
+                        weight[s] = seen[s] * after[s] * scale[s]
+                if t == 0:
+                    break
+                for j in range(states):
+                    before, after = forward[t - 1, j], beta[j]
+                    after[:] = 0.0
+                    for k in range(states):
+                        move, weight, count = transition[j, k, begin : begin + size], moved[k], counted[j, k]
+                        for s in range(size):
+                            part = move[s] * weight[s]
+                            after[s] += part
+                            count[s] += before[s] * part
             for k in range(states):
-                first[n, s, k] = posterior[begin, s, k]
+                first[n, k, begin : begin + size] = posterior[offsets[n], k, begin : begin + size]
+                for j in range(states):
+                    pairs[n, j, k, begin : begin + size] = counted[j, k, :size]
