@@ -43,7 +43,7 @@ def principal(repeats: int) -> list[Result]:
 
 
 def factors(repeats: int) -> list[Result]:
-    """To the same likelihood: each side at the tolerance that brings it within 1e-6 a row of the optimum."""
+    """To the same likelihood: each side at the tolerance that brings it within 1e-6 per row of the optimum."""
     random = np.random.default_rng(1)
     loadings = random.normal(size=(COLUMNS, FACTORS))
     noise = random.uniform(0.5, 2.0, COLUMNS)

@@ -102,7 +102,7 @@ def _reliability(model: Any, X: Any, target: np.ndarray, known: np.ndarray, bins
 def _pit(model: Any, X: Any, target: np.ndarray, known: np.ndarray, random_state: Any) -> PIT:
     forecast = model.predict_dist(X)
     if forecast.event_shape:
-        raise DataError("The PIT needs one number a target; for vectors look at one coordinate at a time.")
+        raise DataError("The PIT needs one number per target; for vectors look at one coordinate at a time.")
     value = torch.as_tensor(np.where(known, target, 1.0), dtype=_dtype(forecast))
     with torch.no_grad():
         upper = as_array(cdf(forecast, value)).astype(np.float64)

@@ -90,7 +90,7 @@ def as_column(labels: np.ndarray, missing: np.ndarray) -> tuple[np.ndarray, np.n
     if labels.ndim != 2 or labels.shape[1] != 1:
         return labels, missing
     warnings.warn(
-        "A column-vector y was passed when a 1d array was expected; it is read as one label a row.",
+        "A column-vector y was passed when a 1d array was expected; it is read as one label per row.",
         DataConversionWarning,
         stacklevel=5,
     )

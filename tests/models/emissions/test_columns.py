@@ -20,7 +20,7 @@ from likely.likelihoods import (
     Product,
     StudentT,
 )
-from likely.models.emissions import Columns
+from likely.models.emissions import Columns, GaussianEmission
 from likely.priors import Flat
 
 ALL = [cls.example() for name, cls in registered(Likelihood).items() if name != "product"]
@@ -70,6 +70,13 @@ def target(likelihood, x, columns):
 
 
 # --- the distribution -----------------------------------------------------------------------------------------------
+def test_labels_are_the_columns_whose_likelihood_says_so():
+    x = torch.tensor([[0.5, 1.0, 2.0], [1.5, 0.0, 1.0], [2.5, 1.0, 0.0]]).double()
+    emission = Columns.of([Normal(), Bernoulli(), Categorical()], x)
+    assert emission.label_columns().tolist() == [False, True, True]
+    assert GaussianEmission(3, "full", 0.0).label_columns() is None
+
+
 def test_log_prob_is_the_sum_over_columns():
     x = rows_of(MIXED, 30)
     emission = Columns.of(MIXED, x)

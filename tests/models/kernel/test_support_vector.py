@@ -422,14 +422,14 @@ def test_bad_targets_are_refused():
         (["a"] * len(X), r"y has only one class \('a'\); a classifier needs at least two"),
         ([None] * len(X), "y has no label that counts"),
         (X[:, 0], "y is continuous"),
-        (np.zeros((len(X), 2), int), r"y has shape \(120, 2\); SupportVector needs one label a row"),
+        (np.zeros((len(X), 2), int), r"y has shape \(120, 2\); SupportVector needs one label per row"),
     ):
         with pytest.raises(DataError, match=message):
             SupportVector().fit(X, labels)
     with pytest.raises(DataError, match=r"y has only one class \('in'\)"):
         SupportVector().fit(X, y, (y == "in").astype(float))
     for target, message in (
-        (X[:, :2], r"y has shape \(120, 2\); SupportVector needs one number a row"),
+        (X[:, :2], r"y has shape \(120, 2\); SupportVector needs one number per row"),
         (y, "y has text"),
         (np.full(len(X), np.nan), "y has no target that counts"),
     ):

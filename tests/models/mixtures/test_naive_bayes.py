@@ -369,7 +369,7 @@ def test_a_column_without_any_value_is_refused():
     [
         (NaiveBayes(), [1, 1, 1, 1], DataError, r"y has only one class \(1\); a classifier needs at least two classes"),
         (NaiveBayes(), [np.nan] * 4, DataError, "y has no label at all; a classifier needs at least two classes"),
-        (NaiveBayes(), [[0, 1]] * 4, DataError, r"y has shape \(4, 2\); NaiveBayes needs one label a row"),
+        (NaiveBayes(), [[0, 1]] * 4, DataError, r"y has shape \(4, 2\); NaiveBayes needs one label per row"),
         (NaiveBayes(), [0, 1], DataError, "y has 2 rows, but X has 4 rows"),
         (NaiveBayes(smoothing=-1.0), [0, 1, 0, 1], SpecError, r"smoothing=-1.0\): smoothing must be 0 or a positive"),
         (NaiveBayes(smoothing="x"), [0, 1, 0, 1], SpecError, "smoothing must be 0 or a positive number"),

@@ -118,7 +118,7 @@ def test_the_same_seed_gives_the_same_plane():
             "Only binary classification is supported by Perceptron: y has 3 classes; for more use Classifier",
         ),
         ([1, 1, 1, 1], r"y has only one class \(1\)"),
-        ([[0, 1], [1, 0], [0, 1], [1, 0]], r"y has shape \(4, 2\); Perceptron needs one label a row"),
+        ([[0, 1], [1, 0], [0, 1], [1, 0]], r"y has shape \(4, 2\); Perceptron needs one label per row"),
     ],
 )
 def test_other_targets_are_refused(labels, message):

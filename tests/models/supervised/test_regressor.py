@@ -104,7 +104,7 @@ def test_intervals_hold_what_they_promise(likelihood, network, inference):
 @pytest.mark.parametrize("inference", ["auto", ENSEMBLE], ids=["one", "ensemble"])
 @pytest.mark.parametrize("likelihood", [Normal(), Poisson(), Gamma()], ids=repr)
 def test_samples_have_the_moments_of_the_distribution(likelihood, inference):
-    """20,000 draws a row: means within 5 standard errors, for 6 × 5 rows a false alarm has probability below 2e-5."""
+    """20,000 draws per row: means within 5 standard errors, for 6 × 5 rows a false alarm has probability below 2e-5."""
     X, y = draw(likelihood, 300, 3)
     network = "linear" if inference == "auto" else MLP((8,))
     model = Regressor(likelihood, network, inference=inference, random_state=0).fit(X, y)

@@ -109,6 +109,10 @@ class Emission(ABC):
         """x with each missing value drawn, given its component and what is seen, by torch's global generator."""
         return torch.where(x.isnan(), self.sample(params, component), x)
 
+    def label_columns(self) -> Tensor | None:
+        """Which columns (d,) hold labels, whose distances mean nothing; None where all columns are measured."""
+        return None
+
     @abstractmethod
     def free(self, components: int) -> int:
         """How many free parameters K components have, for AIC and BIC."""

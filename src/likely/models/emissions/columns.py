@@ -203,6 +203,12 @@ class Columns(Emission):
             estimates.append(part.likelihood.from_statistics(mean, part.of(self.origin)).flatten(2).flatten(0, 1))
         return {"eta": torch.cat(estimates, -1).unflatten(0, shape)}
 
+    def label_columns(self) -> Tensor:
+        labels = torch.zeros(self.parts[-1].columns.stop, dtype=torch.bool)
+        for part in self.parts:
+            labels[part.columns] = part.likelihood.labels
+        return labels
+
     def free(self, components: int) -> int:
         return components * sum(_free(part) for part in self.parts)
 

@@ -51,7 +51,7 @@ def columns_of(likelihood: Any, x: Tensor, coded: Sequence[Coded] = (), names: S
 
 
 class Observed(nn.Module):
-    """log p(x | η), draws and means of rows; `size` numbers a row come from a network, the rest is learned here."""
+    """log p(x | η), draws and means of rows; `size` numbers per row come from a network, the rest is learned here."""
 
     offset: Tensor
     unit: Tensor

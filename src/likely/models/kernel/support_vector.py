@@ -311,7 +311,7 @@ class SupportVector(KernelMachine, Labelled):
     def _labels(self, y: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
         labels, missing = as_column(*read_labels(y, "SupportVector", rows=rows))
         if labels.ndim != 1:
-            raise DataError(f"y has shape {labels.shape}; SupportVector needs one label a row: (n,).")
+            raise DataError(f"y has shape {labels.shape}; SupportVector needs one label per row: (n,).")
         return labels, missing
 
     def _numbers(self, y: Any, rows: int) -> np.ndarray:

@@ -21,7 +21,7 @@ from ...data.rows import Ragged
 from ...inference import Latent
 from ...inference.latent.latent import Params
 from ...inference.latent.simplex import Simplex
-from ..emissions import Columns, Emission, features, first_weights
+from ..emissions import Emission, features, first_weights
 from ..emissions.starts import Init
 from .chains import chains_log_prob, smooth_chains
 from .forward_backward import Memory, forward_backward
@@ -225,7 +225,7 @@ class BaumWelch(Latent):
         if self.ordered:
             weights = self._segments(seed, even=index == 0 and self.init == "k-means++")
         else:
-            points = features(self.x, _labels(self.emission, self.x.shape[1]))
+            points = features(self.x, self.emission.label_columns())
             weights = first_weights(points, self.states, seed, self.init)
         label = np.where(weights.any(1).numpy(), weights.argmax(1).numpy(), -1)
         counts = self._neighbours(label)
@@ -318,13 +318,3 @@ def _arranged(counts: np.ndarray, allowed: np.ndarray) -> list[int]:
                 if value > best:
                     order, best, better = trial, value, True
     return order
-
-
-def _labels(emission: Emission, width: int) -> Tensor | None:
-    """Which columns are labels, whose distances mean nothing."""
-    if not isinstance(emission, Columns):
-        return None
-    labels = torch.zeros(width, dtype=torch.bool)
-    for part in emission.parts:
-        labels[part.columns] = part.likelihood.labels
-    return labels

@@ -28,7 +28,7 @@ COMPILED = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz
 """Products and sums may be fused, but not reordered: otherwise the compiler widens the wrong loop."""
 
 LEAST_STEP = 1e-100
-"""Below this share of what the best state would give, a step is worth a second look with logarithms."""
+"""Below this fraction of what the best state would give, a step is worth a second look with logarithms."""
 LEAST_MEETING = 1e-150
 """The same for Σ αβ, where forward and backward meet."""
 WORTH_A_THREAD = 2**19

@@ -19,7 +19,7 @@ from ...core.threads import by_threads
 from ...inference import Latent
 from ...inference.latent.latent import Params
 from ...inference.latent.simplex import from_sticks, log_sticks, pull_sticks, to_sticks
-from ..emissions import Columns, Emission, features, first_weights
+from ..emissions import Emission, features, first_weights
 from ..emissions.starts import MOST, Init
 from .reseed import reseed
 from .responsibilities import blocks, over_components, split, total
@@ -176,7 +176,7 @@ class Components(Latent):
     def held(self, params: Params) -> list[int]:
         """The components that smoothing alone holds up: without it they would explain their rows far better.
 
-        Far: by 0.1 nats a row, after one step of EM with smoothing and one without. Such a component has shrunk to a
+        Far: by 0.1 nats per row, after one step of EM with smoothing and one without. Such a component has shrunk to a
         point, or has no rows.
         """
         totals, _ = self.expect(params)
@@ -208,7 +208,7 @@ class Components(Latent):
         chosen = self._sample(seed)
         index = torch.from_numpy(chosen)
         weight = None if self.weight is None else self.weight[index]
-        labels = _labels(self.emission, self.x.shape[1])
+        labels = self.emission.label_columns()
         return chosen, first_weights(features(self.x[index], labels), self.components, seed, self.init, weight)
 
     def _sample(self, seed: int) -> np.ndarray:
@@ -229,13 +229,3 @@ def _by_pattern(x: Tensor) -> Tensor | None:
         return None
     codes = np.packbits(x.isnan().numpy(), axis=1)
     return torch.from_numpy(np.lexsort(codes.T))
-
-
-def _labels(emission: Emission, width: int) -> Tensor | None:
-    """Which columns are labels, whose distances mean nothing."""
-    if not isinstance(emission, Columns):
-        return None
-    labels = torch.zeros(width, dtype=torch.bool)
-    for part in emission.parts:
-        labels[part.columns] = part.likelihood.labels
-    return labels

@@ -237,7 +237,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
     def _labels(self, y: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
         labels, missing = as_column(*read_labels(y, "NaiveBayes", rows=rows))
         if labels.ndim != 1:
-            raise DataError(f"y has shape {labels.shape}; NaiveBayes needs one label a row: (n,).")
+            raise DataError(f"y has shape {labels.shape}; NaiveBayes needs one label per row: (n,).")
         return labels, missing
 
     def _emission(self, x: Tensor, weight: Tensor) -> Columns:

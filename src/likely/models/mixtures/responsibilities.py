@@ -16,7 +16,7 @@ LEAST = -1e30
 
 
 def blocks(rows: slice, width: int) -> Iterator[slice]:
-    """Parts of the rows, such that an array of `width` numbers a row stays in the cache.
+    """Parts of the rows, such that an array of `width` numbers per row stays in the cache.
 
     >>> list(blocks(slice(0, 700), 2**20))
     [slice(0, 256, None), slice(256, 512, None), slice(512, 700, None)]

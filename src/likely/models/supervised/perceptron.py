@@ -63,7 +63,7 @@ class Perceptron(ClassifierMixin, Labelled):
         rows = self._rows(X, reset=True)
         labels, missing = as_column(*read_labels(y, "Perceptron", rows=len(rows)))
         if labels.ndim != 1:
-            raise DataError(f"y has shape {labels.shape}; Perceptron needs one label a row: (n,).")
+            raise DataError(f"y has shape {labels.shape}; Perceptron needs one label per row: (n,).")
         weight = as_weights(sample_weight, rows)
         used = ~missing if weight is None else ~missing & (weight.numpy() > 0)
         self.classes_ = np.unique(labels[used])

@@ -76,7 +76,7 @@ def read_targets(y: Any, rows: int, likelihood: Likelihood, classes: np.ndarray 
 def _labels(y: Any, rows: int) -> tuple[np.ndarray, np.ndarray]:
     labels, missing = as_column(*read_labels(y, OWNER, rows=rows))
     if labels.ndim != 1:
-        raise DataError(f"y has shape {labels.shape}; {OWNER} needs one label a row: (n,).")
+        raise DataError(f"y has shape {labels.shape}; {OWNER} needs one label per row: (n,).")
     return labels, missing
 
 

@@ -3,7 +3,7 @@
     z_{t+1} = A z_t + b + w,  w ~ N(0, Q)        x_t = C z_t + d + v,  v ~ N(0, R)        z_0 ~ N(m, P)
     m_f = m + K (x_t − C m − d)                  m ← A m_f + b
 
-The gains K come from the covariance recursion, which runs first and on its own (`kalman_gains`).
+The gains K come from the covariance recursion, which runs first and on its own (`gains.gains`).
 """
 
 from __future__ import annotations
