@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
+    from .generative.flow import Flow
     from .hopfield import Hopfield
     from .kernel.gaussian_process import GaussianProcess
     from .kernel.kernel_ridge import KernelRidge
@@ -31,6 +32,7 @@ __all__ = [
     "BayesianNetwork",
     "Classifier",
     "FactorAnalysis",
+    "Flow",
     "FrameModel",
     "GaussianMixture",
     "GaussianProcess",
@@ -52,6 +54,7 @@ _FILES = {
     "BayesianNetwork": "bayesian_network.model",
     "Classifier": "supervised.classifier",
     "FactorAnalysis": "linear_gaussian.factor_analysis",
+    "Flow": "generative.flow",
     "FrameModel": "tables.frame_model",
     "GaussianMixture": "mixtures.gaussian_mixture",
     "GaussianProcess": "kernel.gaussian_process",

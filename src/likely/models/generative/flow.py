@@ -1,0 +1,210 @@
+"""Flow: a normalising flow, an invertible map from data to noise with its exact density.
+
+log p(x) = log p(z) + log |det ∂z/∂x|,      z = f(x; θ),      x = f⁻¹(z; θ)
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from ...core.errors import ApproximationWarning, DataError, ModelFileError, SpecError
+from ...core.spec import Spec, as_spec, is_integer
+from ...inference import MAP, Inference
+from ...inference.objective import RowDensity
+from ...networks import MLP
+from ...networks.base import as_network
+from ...optim import Adam, Cosine
+from ...priors import Flat
+from .base_density import BASES, BaseDensity
+from .codes import _Codes
+from .flow_module import FlowModule
+from .module import DensityModule
+from .transforms import Continuous, Transform, stack
+from .transforms.autoregressive import require_masked
+from .transforms.base import _Elementwise
+from .transforms.stack import as_image
+
+__all__ = ["Flow"]
+
+ORDERS, MIXINGS = ("coupling", "autoregressive"), ("permutation", "linear")
+STEPS = 6_000
+"""Steps of gradient training that `inference="auto"` takes, more or less."""
+DRAWS = 8
+"""Places within an integer's unit at which `log_prob` looks, unless told."""
+ALIKE = 1e-7
+"""Columns depend on each other if a direction has so little of their variance."""
+
+
+class Flow(_Codes):
+    """p(x) by change of variables: rows are mapped to noise, and noise to new rows.
+
+    `transform` says how a layer maps rows: "spline" (`Spline(bins, bound)`), "affine", "planar", "radial" or
+    "continuous" (`Continuous(trace, training)`). Splines and affine maps have their parameters from a `network`, in an
+    `order`: "coupling", where half of the columns move as the other half says, quick both ways; or "autoregressive",
+    where each column moves as those before it say: a better density, and draws that cost a step for each column.
+    `mixing` is what happens between layers: a "permutation" of the columns, or a "linear" map that is learned. `base`
+    is the density of z: "normal", "logistic" or "student_t", which learns its tails.
+
+    Images go through networks with an answer per pixel (`UNet`, the convolutions of a `ConvNet`); an MLP takes them for
+    plain numbers. Columns of integers are spread over their unit (`dequantise=False` leaves them): draws are integers
+    again, and log p is a bound on the log-probability of the integer.
+
+    >>> import numpy as np
+    >>> from likely.inference import MAP
+    >>> x = np.random.default_rng(0).normal(size=(200, 2)) @ [[1.0, 0.8], [0.0, 0.6]]
+    >>> flow = Flow("affine", layers=2, network=MLP((8,)), inference=MAP(epochs=20), random_state=0).fit(x)
+    >>> z = flow.transform(x)
+    >>> np.allclose(flow.inverse_transform(z), x, atol=1e-4), flow.sample(3).shape
+    (True, (3, 2))
+    """
+
+    integers_: tuple[int, ...]
+
+    def __init__(
+        self,
+        transform: Any = "spline",
+        order: str = "coupling",
+        layers: int = 5,
+        network: Any = MLP((64, 64)),  # noqa: B008
+        base: str = "normal",
+        mixing: str = "linear",
+        dequantise: bool = True,
+        prior: Any = Flat(),  # noqa: B008
+        inference: Any = "auto",
+        random_state: Any = None,
+        device: Any = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.transform, self.order, self.layers, self.network = transform, order, layers, network
+        self.base, self.mixing, self.dequantise = base, mixing, dequantise
+        self.prior, self.inference, self.random_state = prior, inference, random_state
+        self.device, self.verbose = device, verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments by name; `transform` is the argument here, and the verb everywhere else."""
+        params = super().get_params(deep)
+        params["transform"] = own = self.__dict__["transform"]
+        if deep and isinstance(own, Spec):
+            params |= {f"transform__{name}": value for name, value in own.get_params().items()}
+        return params
+
+    # --- what kind of density -----------------------------------------------------------------------------------
+    @property
+    def log_prob_kind_(self) -> str:  # type: ignore[override]
+        """Exact; a bound where columns are integers; an estimate where the trace is."""
+        spec = self._spec()
+        if isinstance(spec, Continuous) and spec.trace == "hutchinson":
+            return "estimate"
+        return "bound" if getattr(self, "integers_", ()) else "exact"
+
+    def _objective(self) -> RowDensity:
+        spec = self._spec()
+        matching = isinstance(spec, Continuous) and spec.training == "matching"
+        if self.log_prob_kind_ == "exact" and not matching:
+            return RowDensity("Flow")
+        name = "Flow by flow matching" if matching else "Flow"
+        return RowDensity(name, "bound", random=True)
+
+    def _spec(self) -> Transform:
+        return as_spec(self.__dict__["transform"], Transform, "transform")
+
+    def _check_arguments(self) -> None:
+        spec = self._spec()
+        for name, known in (("order", ORDERS), ("base", BASES), ("mixing", MIXINGS)):
+            value = getattr(self, name)
+            if value not in known:
+                raise SpecError(f"Flow({name}={value!r}): {name} must be one of {', '.join(known)}.")
+        if not is_integer(self.layers) or self.layers > 1_000:
+            raise SpecError(f"Flow(layers={self.layers!r}): layers must be an integer from 1 to 1,000.")
+        if not isinstance(self.dequantise, bool):
+            raise SpecError(f"Flow(dequantise={self.dequantise!r}): dequantise must be True or False.")
+        if self.order == "autoregressive" and isinstance(spec, _Elementwise):
+            require_masked(self.network)
+        as_network(self.network)
+
+    # --- rows ---------------------------------------------------------------------------------------------------
+    def _check_rows(self, x: Tensor) -> None:
+        super()._check_rows(x)
+        flat, shape = x.flatten(1).double(), self.form_.shape
+        whole = (flat == flat.round()).all(0) & ~((flat == 0) | (flat == 1)).all(0)
+        self.integers_ = tuple(whole.nonzero().ravel().tolist()) if self.dequantise else ()
+        if as_image(self._spec(), shape, self.network) and shape[0] == 1 and any(side % 2 for side in shape[1:]):
+            raise DataError(f"X has images of {shape[1]} × {shape[2]} pixels; sides must be even, to be folded.")
+        spread = flat[:, [column for column in range(flat.shape[1]) if column not in self.integers_]]
+        if len(shape) == 1 and spread.shape[1]:
+            self._warn_of_constants(x)
+            self._warn_of_copies(flat)
+
+    def _warn_of_copies(self, x: Tensor) -> None:
+        """A column that follows from others leaves a direction without width, where a density has no bound."""
+        numbers = [column for column in range(x.shape[1]) if column not in self.integers_]
+        own = x[:, numbers]
+        own = (own - own.mean(0)) / own.std(0).clamp_min(1e-300)
+        own = own[:, own.abs().amax(0) > 0]
+        if own.shape[1] < 2 or len(own) <= own.shape[1]:
+            return
+        _, sizes, directions = torch.linalg.svd(own / math.sqrt(len(own)), full_matrices=False)
+        if float(sizes[-1]) < ALIKE * float(sizes[0]):
+            column = int(directions[-1].abs().argmax())
+            warnings.warn(
+                f"Column {self._name(numbers[column])} of X follows from the others (a copy, or a sum of them): its "
+                "density given them has no bound but the one that the layers' limits set; leave it out.",
+                ApproximationWarning,
+                stacklevel=4,
+            )
+
+    # --- fitting ------------------------------------------------------------------------------------------------
+    def _module(self) -> DensityModule:
+        shape, told = self.form_.shape, None if self.condition_ is None else self.condition_.shape
+        return self._flow(shape, told, self.integers_)
+
+    def _flow(self, shape: tuple[int, ...], condition: tuple[int, ...] | None, integers: tuple[int, ...]) -> FlowModule:
+        """A new flow of rows of this shape."""
+        spec, image = self._spec(), as_image(self._spec(), shape, self.network)
+        own = shape if image else (math.prod(shape),)
+        layers = stack(
+            spec,
+            own,
+            order=self.order,  # type: ignore[arg-type]
+            layers=self.layers,
+            network=self.network,
+            mixing=self.mixing,  # type: ignore[arg-type]
+            condition=condition,
+        )
+        return FlowModule(layers, BaseDensity(self.base, own), shape, image=image, integers=integers)
+
+    def _automatic(self, rows: int) -> Inference:
+        batch = min(256, max(16, rows // 8))
+        epochs = max(20, min(1_000, STEPS * batch // max(1, rows)))
+        held_out = 0.1 if rows >= 200 else None
+        patience = None if held_out is None else max(20, epochs // 5)
+        return MAP(
+            Adam(2e-3),
+            epochs=epochs,
+            batch_size=batch,
+            schedule=Cosine(),
+            validation=held_out,
+            patience=patience,
+            clip_norm=5.0,
+        )
+
+    def _draws(self, draws: int | None) -> int:
+        return DRAWS if draws is None and self.log_prob_kind_ != "exact" else super()._draws(draws)
+
+    # --- files --------------------------------------------------------------------------------------------------
+    def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
+        learned, tensors = super()._state()
+        return learned | {"integers": list(self.integers_)}, tensors
+
+    def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        width = math.prod(learned["form"]["shape"])
+        self.integers_ = tuple(learned["integers"])
+        if not all(type(column) is int and 0 <= column < width for column in self.integers_):
+            raise ModelFileError(f"The file has integer columns {learned['integers']!r} of rows with {width}.")
+        super()._restore(learned, tensors)

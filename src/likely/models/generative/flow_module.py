@@ -1,0 +1,124 @@
+"""The density of a flow: change of variables from rows to noise.
+
+    log p(x) = log p(z) + log |det ∂z/∂x|,      z = f(x; θ)
+
+Integer columns are spread uniformly over their unit: P(k) = ∫ p(k + u) du over |u| ≤ ½, of which log p(k + u) at a
+random u is, in the mean, a lower bound (Jensen).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from ...core.random import current_generator
+from .base_density import BaseDensity
+from .module import DensityModule
+from .resampling import Resampled
+from .transforms import Bijection, Units, VelocityField
+
+__all__ = ["FlowModule"]
+
+
+class FlowModule(DensityModule):
+    """Units, layers and a base density; `integers` are the columns (of rows laid flat) that are spread out.
+
+    >>> from likely.models.generative.transforms import Affine, stack
+    >>> module = FlowModule(stack(Affine(), (2,)), BaseDensity("normal", (2,)), (2,))
+    >>> module(torch.zeros(3, 2)).shape, module.sample(5).shape
+    (torch.Size([3]), torch.Size([5, 2]))
+    """
+
+    def __init__(
+        self,
+        layers: Bijection,
+        base: BaseDensity,
+        shape: tuple[int, ...],
+        *,
+        image: bool = False,
+        integers: Sequence[int] = (),
+    ) -> None:
+        super().__init__()
+        self.layers, self.base, self.shape, self.image = layers, base, shape, image
+        self.units = Units((shape[0], *(1 for _ in shape[1:])))
+        self.integers = tuple(integers)
+        self.proposals = Resampled()
+
+    @torch.no_grad()
+    def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
+        self.units.adapt(x, weight)
+
+    # --- from rows to noise -------------------------------------------------------------------------------------
+    def standard(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows in units of the data, as the layers take them, and the log-determinant of that."""
+        z, log_det = self.units(x)
+        return (z if self.image else z.flatten(1)), log_det
+
+    def raw(self, z: Tensor) -> Tensor:
+        """The inverse of `standard`; integers are rounded."""
+        x = self.units.inverse(z.reshape(len(z), *self.shape))
+        return self._rounded(x) if self.integers else x
+
+    def code(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        """z of rows."""
+        return self.layers(self.standard(x)[0], condition)[0]
+
+    def decode(self, z: Tensor, condition: Tensor | None = None) -> Tensor:
+        """Rows of z."""
+        return self.raw(self.layers.inverse(z, condition))
+
+    def path(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        """Rows on their way to z, in units of the data: (steps, n, …). Columns are where z has them."""
+        start, _ = self.standard(x)
+        return torch.stack([start, *self.layers.steps(start, condition)])
+
+    # --- the density --------------------------------------------------------------------------------------------
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        x = self._spread(x) if self.integers else x
+        start, log_unit = self.standard(x)
+        if not isinstance(self.layers, VelocityField):
+            z, log_det = self.layers(start, condition)
+        elif self.layers.spec.training == "matching":
+            return self.layers.matching(start, self.base.sample(len(start), start), condition)
+        else:
+            z, log_det = self.layers.stepped(start, condition)
+        return self.base.log_prob(z) + (log_det + log_unit)
+
+    def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Tensor:
+        if not self.integers and not self.estimates:
+            return self._log_prob(x, condition)
+        return torch.stack([self._log_prob(self._spread(x), condition) for _ in range(draws)])
+
+    @property
+    def estimates(self) -> bool:
+        """Whether log p is met by random numbers."""
+        return isinstance(self.layers, VelocityField) and self.layers.spec.trace == "hutchinson"
+
+    def _log_prob(self, x: Tensor, condition: Tensor | None) -> Tensor:
+        start, log_unit = self.standard(x)
+        z, log_det = self.layers(start, condition)
+        return self.base.log_prob(z) + (log_det + log_unit)
+
+    def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
+        return self.decode(self.base.sample(count, self.units.scale), condition)
+
+    def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
+        return self.proposals.complete(self, x, condition, draws)
+
+    # --- helpers ------------------------------------------------------------------------------------------------
+    def _spread(self, x: Tensor) -> Tensor:
+        if not self.integers:
+            return x
+        u = torch.rand(x.shape, generator=current_generator(x.device), dtype=x.dtype, device=x.device) - 0.5
+        return x + u * self._whole(x)
+
+    def _rounded(self, x: Tensor) -> Tensor:
+        return torch.where(self._whole(x) > 0, x.round(), x)
+
+    def _whole(self, x: Tensor) -> Tensor:
+        """1 for integer columns, 0 for others."""
+        flat = x.new_zeros(x[0].numel())
+        flat[list(self.integers)] = 1.0
+        return flat.reshape(x.shape[1:])

@@ -1,0 +1,127 @@
+"""Continuous: rows follow a velocity field from noise at time 0 to data at time 1.
+
+    dx/dt = f(x, t),      log p(x₁) = log p(x₀) − ∫₀¹ tr ∂f/∂x dt
+
+Trained by likelihood (through the steps of the solver) or by flow matching, a regression that needs no solver:
+
+    E ‖f(xₜ, t) − (x₁ − x₀)‖²,   xₜ = (1 − t) x₀ + t x₁,   x₀ ~ base,  x₁ ~ data,  t ~ U(0, 1)
+
+whose minimum is the field that carries the one distribution to the other (Lipman et al., 2023). The trace is exact by d
+derivatives, or Hutchinson's estimate vᵀ(∂f/∂x)v with random signs v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.func import vjp, vmap
+
+from ....core.random import current_generator
+from ....core.spec import is_integer, require
+from .base import Transform
+from .bijection import Bijection, per_row
+from .conditioner import conditioner
+from .ode import Field, State, adaptive, fixed
+
+__all__ = ["Continuous", "VelocityField"]
+
+
+class Continuous(Transform):
+    """One velocity field for all times; `layers` and `order` mean nothing to it.
+
+    `training` is "matching" or "likelihood", which takes `steps` of Runge–Kutta; answers have errors of about `tol`.
+    `trace="hutchinson"` costs one derivative instead of d, and log p is then an estimate.
+
+    >>> Continuous(trace="hutchinson", training="likelihood")
+    Continuous(trace='hutchinson', training='likelihood')
+    """
+
+    trace: Literal["exact", "hutchinson"] = "exact"
+    training: Literal["matching", "likelihood"] = "matching"
+    steps: int = 8
+    tol: float = 1e-5
+
+    def validate(self) -> None:
+        """Known words; steps and errors that a solver can take."""
+        require(self.trace in ("exact", "hutchinson"), self, "trace", '"exact" or "hutchinson"')
+        require(self.training in ("matching", "likelihood"), self, "training", '"matching" or "likelihood"')
+        require(is_integer(self.steps) and self.steps <= 10_000, self, "steps", "an integer from 1 to 10,000")
+        require(1e-13 <= self.tol <= 0.1, self, "tol", "from 1e-13 to 0.1")
+
+
+class VelocityField(Bijection):
+    """f(x, t), and the flow along it: data x at time 1 to noise z at time 0.
+
+    >>> from likely.networks import MLP
+    >>> field = VelocityField(Continuous(), (2,), MLP((8,)))
+    >>> x = torch.randn(4, 2)
+    >>> with torch.no_grad():
+    ...     torch.allclose(field.inverse(field(x)[0]), x, atol=1e-3)
+    True
+    """
+
+    def __init__(
+        self, spec: Continuous, shape: tuple[int, ...], network: Any, condition: tuple[int, ...] | None = None
+    ) -> None:
+        super().__init__()
+        self.spec, self.shape = spec, shape
+        wide = (1,) if condition is None else (1 + torch.Size(condition).numel(),)
+        self.network = conditioner(network, shape, shape[0], wide)
+
+    def velocity(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
+        """f at times t (n, 1)."""
+        told = t if condition is None else torch.cat([t, condition.flatten(1)], -1)
+        v = self.network(x, told)
+        return v if v.ndim == 2 else v.movedim(-1, 1)
+
+    def matching(self, x: Tensor, z: Tensor, condition: Tensor | None = None) -> Tensor:
+        """−½ ‖f(xₜ, t) − (x − z)‖² between noise z and data x at a random time of each row, (n,)."""
+        t = torch.rand(len(x), 1, generator=current_generator(x.device), dtype=x.dtype, device=x.device)
+        wide = t.reshape(-1, *(1 for _ in x.shape[1:]))
+        way = x - z
+        v = self.velocity(z + wide * way, t, condition)
+        return -0.5 * per_row((v - way).square())
+
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        field, start = self._backwards(x, condition)
+        z, log_det = adaptive(field, start, 1.0, 0.0, self.spec.tol)
+        return z, log_det
+
+    def stepped(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The same by a fixed number of steps, which gradients go through."""
+        field, start = self._backwards(x, condition)
+        *_, (z, log_det) = fixed(field, start, 1.0, 0.0, self.spec.steps)  # type: ignore[misc]
+        return z, log_det
+
+    def inverse(self, z: Tensor, condition: Tensor | None = None) -> Tensor:
+        return adaptive(lambda t, state: (self._at(state[0], t, condition),), (z,), 0.0, 1.0, self.spec.tol)[0]
+
+    def steps(self, x: Tensor, condition: Tensor | None = None) -> Iterator[Tensor]:
+        for (z,) in fixed(lambda t, s: (self._at(s[0], t, condition),), (x,), 1.0, 0.0, 4 * self.spec.steps):
+            yield z
+
+    def _backwards(self, x: Tensor, condition: Tensor | None) -> tuple[Field, State]:
+        noise = self._signs(x) if self.spec.trace == "hutchinson" else None
+        start = (x, x.new_zeros(len(x)))
+        return (lambda t, state: self._with_trace(state[0], t, condition, noise)), start
+
+    def _at(self, x: Tensor, t: float, condition: Tensor | None) -> Tensor:
+        return self.velocity(x, x.new_full((len(x), 1), t), condition)
+
+    def _with_trace(self, x: Tensor, t: float, condition: Tensor | None, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+        """f(x, t), and the trace of ∂f/∂x of each row."""
+
+        v, back = vjp(lambda at: self._at(at, t, condition), x)
+        if noise is not None:
+            return v, per_row(back(noise)[0] * noise)
+        width = x[0].numel()
+        basis = torch.eye(width, dtype=x.dtype, device=x.device).reshape(width, 1, *x.shape[1:]).expand(-1, *x.shape)
+        (along,) = vmap(back)(basis)  # (d, n, *shape)
+        return v, (along * basis).flatten(2).sum((0, 2))
+
+    def _signs(self, x: Tensor) -> Tensor:
+        coins = torch.rand(x.shape, generator=current_generator(x.device), dtype=x.dtype, device=x.device)
+        return torch.where(coins < 0.5, -1.0, 1.0).to(x)
