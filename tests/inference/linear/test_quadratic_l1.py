@@ -94,3 +94,12 @@ def test_one_hot_columns_take_few_linear_systems(levels, seed, C, monkeypatch):
     theirs = objective(X, y, peer.coef_[0], peer.intercept_[0], C)
     assert ours <= theirs + 1e-7 * abs(theirs)
     assert len(systems) <= 10 * X.shape[1]
+
+
+def test_from_a_near_start_the_search_alone_finds_the_optimum(monkeypatch):
+    matrix, linear, rates = quadratic(3, 12, 25, 0.1)
+    near = quadratic_l1(matrix, linear, rates, torch.zeros(12, dtype=torch.float64))
+    monkeypatch.setattr(module, "MOST", 0)  # no proximal steps
+    solution = quadratic_l1(1.01 * matrix, linear, rates, near)
+    assert not torch.equal(solution, near)
+    assert distance_from_rest(1.01 * matrix, linear, rates, solution) <= 1e-10 * (1 + float(linear.abs().max()))

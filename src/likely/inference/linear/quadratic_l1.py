@@ -1,7 +1,8 @@
 """A quadratic with L1 terms, minimised exactly:  argmin ½θᵀHθ − bᵀθ + Σ λⱼ|θⱼ|,  H positive semidefinite.
 
 Accelerated proximal steps come near; from there an active-set search (feature-sign search) ends after finitely many
-linear systems. On the parameters that are not 0, with their signs s, the minimum solves  H θ = b − λs. A step goes
+linear systems; from a start that breaks few of the conditions, as the last step of Newton's method does, the search
+alone does it. On the parameters that are not 0, with their signs s, the minimum solves  H θ = b − λs. A step goes
 towards it until a parameter reaches 0, which then leaves; where all keep their sign, the one whose gradient exceeds
 its λ most enters; if there is none, that is the optimum. H may be singular, as of one-hot columns beside an intercept:
 steps are then the shortest ones that solve the system, or lead along directions that cost nothing but L1.
@@ -18,6 +19,9 @@ __all__ = ["equilibrated", "quadratic_l1"]
 
 FIRST, MOST = 25, 20_000
 """Proximal steps before the first active-set search (each later one after twice as many), and at most."""
+
+FEW = 8
+"""Parameters at 0 that may want to leave it, for the search to begin without proximal steps: it takes one at a time."""
 
 SLACK = 1e-10
 """How far a gradient may exceed its λ at the optimum, relative to 1 + λ."""
@@ -40,8 +44,12 @@ def quadratic_l1(matrix: Tensor, linear: Tensor, l1: Tensor, start: Tensor) -> T
     """
     balanced, scale = equilibrated(matrix)
     right, rates = scale * linear, scale * l1
-    step = 1 / float(torch.linalg.eigvalsh(balanced)[-1])
-    point = ahead = torch.where(scale > 0, start / scale, 0.0)
+    point = torch.where(scale > 0, start / scale, 0.0)
+    if _nearly(balanced, right, rates, point):
+        point, optimal = _active_set(balanced, right, rates, point)
+        if optimal:
+            return scale * point
+    step, ahead = 1 / float(torch.linalg.eigvalsh(balanced)[-1]), point
     momentum, next_search = 1.0, FIRST
     for iteration in range(1, MOST + 1):
         moved = ahead - step * (balanced @ ahead - right)
@@ -58,6 +66,13 @@ def quadratic_l1(matrix: Tensor, linear: Tensor, l1: Tensor, start: Tensor) -> T
                 break
             ahead, momentum, next_search = point, 1.0, 2 * next_search
     return scale * point
+
+
+def _nearly(matrix: Tensor, right: Tensor, rates: Tensor, point: Tensor) -> bool:
+    """Whether a point that is not 0 has few parameters at 0 whose gradient exceeds their λ."""
+    resting = point == 0
+    excess = (matrix @ point - right).abs() > rates
+    return bool((~resting & (rates > 0)).any()) and int((excess & resting).sum()) <= FEW
 
 
 def _active_set(matrix: Tensor, right: Tensor, rates: Tensor, point: Tensor) -> tuple[Tensor, bool]:

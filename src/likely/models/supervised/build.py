@@ -202,6 +202,8 @@ def _of(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tens
     counted = weight > 0
     if not bool(counted.any()):  # none among the rows looked at: start where all-equal placeholders would
         counted, weight = torch.ones_like(counted), torch.ones_like(weight)
+    if bool(counted.all()):  # nothing to pick, which takes longer than all the rest
+        return likelihood.baseline(y, weight)
     return likelihood.baseline(y[counted], weight[counted])
 
 
