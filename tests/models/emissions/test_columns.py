@@ -270,7 +270,7 @@ def test_json_round_trip():
 @pytest.mark.parametrize(
     ("likelihood", "message"),
     [
-        ([Normal()], r"X has 2 columns, but the 1 likelihoods speak of 1\."),
+        ([Normal()], r"X has 2 columns, but the 1 likelihoods describe 1\."),
         ([Normal()] * 3, r"X has 2 columns, but the 3 likelihoods speak of 3\."),
         (MultivariateNormal(dim=3), r"X has 2 columns, but the 1 likelihoods speak of 3\."),
         ({"a": Normal()}, r"likelihood has none for column 'b'; it needs one for each of the columns a, b\."),

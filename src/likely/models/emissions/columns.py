@@ -69,7 +69,7 @@ class Columns(Emission):
             start = stop
         if start != width or len(parts) != len(pieces):
             needed = sum(_least(piece) for piece in pieces)
-            raise DataError(f"X has {width} columns, but the {len(pieces)} likelihoods speak of {needed}.")
+            raise DataError(f"X has {width} columns, but the {len(pieces)} likelihoods describe {needed}.")
         settled = []
         for part in _joined(parts):
             part.check(x)

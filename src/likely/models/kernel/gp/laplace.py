@@ -86,7 +86,7 @@ class Laplace:
         if not posterior.converged:
             self.warm.clear()
             raise TrainingError(
-                "Newton's method finds no most probable function for these hyperparameters of kernel and likelihood; "
+                "Newton's method does not converge to a mode for these hyperparameters of kernel and likelihood; "
                 "begin with others (a longer lengthscale, a smaller variance), and standardise X."
             )
         return posterior.log_evidence, self._gradient(posterior, parameters)
