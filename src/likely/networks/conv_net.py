@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from ..core.errors import DataError, SpecError
+from ..core.shapes import without_numbers
 from ..core.spec import is_among, is_fraction, is_integer, require
 from ..data.rows import Inputs, Rows
 from .base import Network, Shape, refuse_absurd, refuse_large
@@ -100,7 +101,7 @@ class ConvNet(Network):
         shape = image_shape(in_shape, "ConvNet")
         reach = self.dilation * (self.kernel - 1)  # positions that padding may add
         refuse_large(self, max(shape[0], *self.channels) * math.prod(side + reach for side in shape[1:]))
-        with torch.device("meta"):
+        with without_numbers():
             draft = self._features(shape)
         refuse_absurd(self, weights_of(draft))
         left = shape_after(draft, shape, repr(self))
@@ -179,7 +180,7 @@ def check_images(network: Network, x: Inputs) -> None:
 def _refusal(network: Network, shape: tuple[int, ...]) -> str:
     """Why the network cannot be built for rows of this shape; nothing if it can. Asked at every prediction."""
     try:
-        with torch.device("meta"):
+        with without_numbers():
             network.build(shape, 1)
     except SpecError as error:
         return str(error)

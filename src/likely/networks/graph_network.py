@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import SpecError
+from ..core.shapes import without_numbers
 from ..core.spec import is_fraction, is_integer, require
 from ..data.graph import Graph, Graphs
 from ..data.rows import Inputs
@@ -160,5 +161,5 @@ def drafted(make: Callable[[], nn.Module]) -> int:
     >>> drafted(lambda: nn.Linear(10**6, 10**6))
     1000001000000
     """
-    with torch.device("meta"):
+    with without_numbers():
         return weights_of(make())

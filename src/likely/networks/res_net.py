@@ -14,6 +14,7 @@ from typing import Any, Literal, Self
 import torch
 from torch import Tensor, nn
 
+from ..core.shapes import without_numbers
 from ..core.spec import is_integer, require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd, refuse_large
@@ -115,7 +116,7 @@ class ResNet(Network):
             return self.conditioned(in_shape, out_features, condition)
         shape = image_shape(in_shape, "ResNet")
         refuse_large(self, max(shape[0], *self.channels) * math.prod(side + self.kernel for side in shape[1:]))
-        with torch.device("meta"):
+        with without_numbers():
             draft = self._features(shape)
         refuse_absurd(self, weights_of(draft))
         shape_after(draft, shape, repr(self))

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ..core.shapes import without_numbers
 from ..core.spec import require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd, refuse_large
@@ -179,7 +180,7 @@ class UNet(Network):
         shape = image_shape(in_shape, "UNet")
         sides = [-(-side // self._multiple) * self._multiple + self.kernel for side in shape[1:]]  # padded
         refuse_large(self, max(shape[0], *self.channels) * math.prod(sides))
-        with torch.device("meta"):
+        with without_numbers():
             draft = self._features(shape)
         refuse_absurd(self, weights_of(draft))
         shape_after(draft, shape, repr(self))

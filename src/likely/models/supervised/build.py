@@ -16,6 +16,7 @@ from torch.nn.parameter import UninitializedParameter
 
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.random import isolated
+from ...core.shapes import without_numbers
 from ...core.threads import footprint
 from ...data.rows import Rows
 from ...inference.predictor import Predictor, is_linear
@@ -77,17 +78,17 @@ class Plan:
     def blank(self, network: Network, size: int, *, unit: bool, bent: bool = False) -> Predictor:
         """A predictor to be filled from a file: shapes without memory, so that no file can make us allocate much."""
 
-        def empty(device: str) -> Predictor:
-            with torch.device(device):
-                offset = torch.zeros(*self.positions, size)
-                columns = None if self.columns is None else torch.ones(self.columns)
-                inputs = None if columns is None else Statistics(columns, columns, columns if bent else None)
-                return self.predictor(network, offset, offset if unit else None, 0, inputs)
+        def empty() -> Predictor:
+            offset = torch.zeros(*self.positions, size)
+            columns = None if self.columns is None else torch.ones(self.columns)
+            inputs = None if columns is None else Statistics(columns, columns, columns if bent else None)
+            return self.predictor(network, offset, offset if unit else None, 0, inputs)
 
         try:
-            return empty("meta")
+            with without_numbers():
+                return empty()
         except (RuntimeError, NotImplementedError):  # a network whose building needs real numbers
-            return empty("cpu")
+            return empty()
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for model files."""

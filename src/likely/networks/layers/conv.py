@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...core.errors import SpecError
+from ...core.shapes import without_numbers
 from .init import lecun
 from .norm import norm
 
@@ -199,7 +200,7 @@ def channel_columns(in_shape: Sequence[int]) -> tuple[int, ...]:
 def shape_after(module: nn.Module, shape: Sequence[int], owner: str) -> tuple[int, ...]:
     """What a module on the "meta" device makes of a row of this shape; a row too small is refused, with what would do.
 
-    >>> with torch.device("meta"):
+    >>> with without_numbers():
     ...     draft = Conv(3, 10, 5, padding="valid")
     >>> shape_after(draft, (3, 32, 32), "Conv")
     (10, 28, 28)
@@ -221,7 +222,8 @@ def _square_fits(module: nn.Module, shape: Sequence[int], size: int) -> bool:
 
 def _attempt(module: nn.Module, shape: Sequence[int]) -> tuple[int, ...] | None:
     try:
-        return tuple(module(torch.empty(2, *shape, device="meta")).shape[1:])
+        with without_numbers():
+            return tuple(module(torch.empty(2, *shape)).shape[1:])
     except RuntimeError:  # a kernel, a block or a mirror image larger than what is left
         return None
 
