@@ -5,8 +5,6 @@ The fit is held to `import torch, sklearn` and the time of a second fit in the s
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 
 from likely import Regressor
 
-from .timing import Result, Timed, show
+from .timing import Result, Timed, new_process, show
 
 __all__ = ["run"]
 
@@ -47,8 +45,7 @@ def run(repeats: int = 7) -> list[Result]:
     cold, least, score = Timed(), Timed(), 0.0
     for repeat in range(-1, repeats):
         code = FIT.format(imports="import torch, sklearn")
-        out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-        whole, peer, score = map(float, out.split())
+        whole, peer, score = map(float, new_process("-c", code).split())
         if repeat >= 0:
             cold.seconds.append(whole)
             least.seconds.append(peer)
@@ -69,7 +66,7 @@ def _median(arguments: list[str], repeats: int) -> float:
     timed = Timed()
     for repeat in range(-1, repeats):
         start = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "likely", *arguments], check=True, capture_output=True)
+        new_process("-m", "likely", *arguments)
         if repeat >= 0:
             timed.seconds.append(time.perf_counter() - start)
     return timed.median

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
-from .timing import Result, Timed, compare, show
+from .timing import Result, Timed, compare, new_process, show
 
 __all__ = ["run"]
 
@@ -30,7 +27,7 @@ def run(repeats: int = 9) -> list[Result]:
 
 def _seconds(statement: str) -> float:
     code = f"import time; start = time.perf_counter(); {statement}; print(time.perf_counter() - start)"
-    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+    return float(new_process("-c", code))
 
 
 def _same(mine: object, other: object) -> tuple[str, bool]:

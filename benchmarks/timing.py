@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gc
+import os
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Result", "Timed", "compare", "interleave", "show", "table", "with_threads"]
+__all__ = ["Result", "Timed", "compare", "interleave", "new_process", "show", "table", "with_threads"]
 
 
 @dataclass
@@ -109,6 +112,13 @@ def with_threads(count: int, measure: Callable[[], list[Result]]) -> list[Result
         return measure()
     finally:
         torch.set_num_threads(before)
+
+
+def new_process(*arguments: str) -> str:
+    """What Python prints in a process of its own, compiled files kept: as an installed package has them."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
 
 
 def table(results: list[Result]) -> str:
