@@ -7,11 +7,11 @@ back are laid out alike, and a loaded model gives the same bits as the one that 
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import torch
 from torch import Tensor
+
+from .quiet import quiet
 
 __all__ = ["ALIGNMENT", "laid_out", "laid_out_array"]
 
@@ -36,8 +36,7 @@ def laid_out_array(array: np.ndarray) -> np.ndarray:
     >>> laid_out_array(np.zeros((3, 2), order="F")).strides
     (16, 8)
     """
-    with warnings.catch_warnings():  # torch warns that it could write to read-only memory; it is only read
-        warnings.simplefilter("ignore", UserWarning)
+    with quiet(UserWarning, "The given NumPy array is not writ"):  # torch could write to it; it is only read
         shared = torch.from_numpy(np.asarray(array, order="C"))
     own = laid_out(shared)
     return array if own is shared and array.flags.c_contiguous else own.numpy()

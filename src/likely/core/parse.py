@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import dataclasses
 import typing
-import warnings
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from .errors import SpecError
 from .kinds import hints_of
+from .quiet import quiet
 from .spec import (
     Spec,
     _call,
@@ -43,8 +43,7 @@ def parse_spec(text: str, axis: type[S]) -> S:
     if len(text) > LONGEST:
         raise SpecError(f"A {axis.axis} of {len(text)} characters is too long; at most {LONGEST} are read.")
     try:
-        with warnings.catch_warnings():  # Python warns of odd escapes, which are the user's words here
-            warnings.simplefilter("ignore")
+        with quiet(Warning):  # Python warns of odd escapes, which are the user's words here
             node = ast.parse(text.strip(), mode="eval").body
         return _spec(node, axis, text)
     except SpecError:

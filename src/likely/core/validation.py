@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sized
 from typing import Any
 
@@ -13,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import Tensor
 
 from .errors import DataError
+from .quiet import quiet
 
 __all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of"]
 
@@ -144,8 +144,7 @@ def _shared(array: np.ndarray) -> Tensor:
         array = array.astype(np.float64)
     if array.flags.writeable:
         return torch.from_numpy(array)
-    with warnings.catch_warnings():  # torch warns that it could write to read-only memory; a fit only reads X
-        warnings.simplefilter("ignore", UserWarning)
+    with quiet(UserWarning, "The given NumPy array is not writ"):  # torch could write to it; a fit only reads X
         return torch.from_numpy(array)
 
 

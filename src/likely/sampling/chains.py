@@ -5,7 +5,6 @@ R-hat compares chains with one another (1 if they agree), ESS is how many indepe
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ..core.errors import DataError
+from ..core.quiet import quiet
 from .convergence import diagnose
 
 __all__ = ["Chains", "arviz", "as_names"]
@@ -95,8 +95,7 @@ class Chains:
 
 def arviz() -> Any:
     """ArviZ, which takes seconds to import and says at import that its next version will differ."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)
+    with quiet(FutureWarning):
         import arviz as library
     return library
 
@@ -104,9 +103,7 @@ def arviz() -> Any:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without what ArviZ says of many short chains, which are meant, and of 0/0 where nothing moves, which is NaN."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "More chains", UserWarning)
-        warnings.simplefilter("ignore", RuntimeWarning)
+    with quiet(UserWarning, "More chains"), quiet(RuntimeWarning):
         yield
 
 

@@ -35,7 +35,11 @@ __all__ = ["HMC"]
 QUARTER = 0.5 * math.pi
 """τ at which the criterion is greatest for a normal target of unit covariance: a quarter of its period."""
 WIDER = 2.0
-"""The draws use twice that: with lengths spread over (0, π] those of a normal target are uncorrelated."""
+"""The draws use twice that: with lengths spread over (0, π] those of a normal target are uncorrelated.
+
+A time uτ takes ⌈uτ/ε⌉ steps, on average half a step more than it asks for. The criterion is of the times as they are, so
+that τ is learned shorter where steps are long: with ε = 1, in few dimensions, about 1.1 in place of π/2.
+"""
 
 MEMORY = 20
 """Moves over which the criterion is averaged."""

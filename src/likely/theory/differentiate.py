@@ -9,7 +9,6 @@ for losses (m = 1), forward mode for curves (n = 1). The Hessian is the Jacobian
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -19,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
+from ..core.quiet import quiet
 from ..models.supervised.base import Supervised
 
 __all__ = ["hessian", "jacobian", "jvp", "module_of", "vjp"]
@@ -136,8 +136,7 @@ def _forward(f: Function, x: Tensor, inputs: Tensor, rows: bool) -> Tensor:
 
 
 def _jvp(f: Function, x: Tensor, direction: Tensor) -> tuple[Tensor, Tensor]:
-    with warnings.catch_warnings():  # torch compiles its own forward-mode rules by a way that it deprecates
-        warnings.simplefilter("ignore", DeprecationWarning)
+    with quiet(DeprecationWarning):  # torch compiles its own forward-mode rules by a way that it deprecates
         value, change, *_ = torch.func.jvp(f, (x,), (direction,))
     return value, change
 

@@ -8,7 +8,6 @@ On training rows f_t = y + e^(−Kt)(f₀ − y); on others f_t = f₀ + K*K⁻�
 from __future__ import annotations
 
 import copy
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, jvp
 
 from ..core.errors import DataError
+from ..core.quiet import quiet
 from ..core.twins import twin
 from ..kernels.tangent import tangent_kernel
 
@@ -40,8 +40,7 @@ class Linearised(nn.Module):
         def f(theta: dict[str, Tensor]) -> Tensor:
             return functional_call(module, (theta, self._buffers_), (x,))
 
-        with warnings.catch_warnings():  # torch compiles its own forward-mode rules by a way that it deprecates
-            warnings.simplefilter("ignore", DeprecationWarning)
+        with quiet(DeprecationWarning):  # torch compiles its own forward-mode rules by a way that it deprecates
             value, change, *_ = jvp(f, (self._start,), (gap,))
         return value + change
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from torch.nn.functional import logsigmoid
 
 from ...core.checkpoint import Checkpoint
 from ...core.errors import DataError, SpecError
+from ...core.quiet import quiet
 from ...core.random import spread
 from ...core.spec import as_spec, require
 from ...data.rows import Inputs, Ragged, Rows
@@ -230,8 +230,7 @@ def _ask(question: Callable[[Any], Any], model: Any, x: Inputs) -> Tensor:
         shape = getattr(model, "in_shape_", None) or (getattr(model, "n_features_in_", -1),)
         own = tuple(x.shape[1:])
         rows = (x.reshape(-1, *shape) if math.prod(shape) == math.prod(own) else x).cpu().numpy()
-    with warnings.catch_warnings():  # they are the same columns, also where the teacher knows them by name
-        warnings.filterwarnings("ignore", message="X does not have valid feature names")
+    with quiet(UserWarning, "X does not have valid feature names"):  # they are the same columns
         told = question(rows)
     return torch.from_numpy(np.concatenate(told) if isinstance(told, list) else np.array(told))
 

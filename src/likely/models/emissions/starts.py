@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal
 
 import numpy as np
@@ -11,6 +10,8 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances_argmin
 from torch import Tensor
+
+from ...core.quiet import quiet
 
 __all__ = ["Init", "features", "first_weights"]
 
@@ -61,8 +62,7 @@ def first_weights(points: np.ndarray, components: int, seed: int, how: Init, wei
         label = pairwise_distances_argmin(rows, centres)
     else:
         few = min(components, len(np.unique(rows, axis=0)))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with quiet(ConvergenceWarning):
             label = KMeans(few, n_init=1, max_iter=20, random_state=seed % 2**32).fit(rows, sample_weight=own).labels_
     weights = torch.zeros(n, components, dtype=torch.float64)
     weights[torch.from_numpy(chosen), torch.from_numpy(np.asarray(label, dtype=np.int64))] = 1.0

@@ -9,13 +9,13 @@ points out of what is allowed: these are the Karush–Kuhn–Tucker conditions.
 
 from __future__ import annotations
 
-import warnings
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SolverWarning
 from sklearn.svm import SVC, SVR
 
+from ...core.quiet import quiet
 from .platt import fit_sigmoid, folds
 
 __all__ = [
@@ -222,8 +222,7 @@ def _libsvm(K: np.ndarray, dual: Dual, weight: np.ndarray, C: float, precision: 
     """Its multipliers, and whether it came to an end."""
     options = {"kernel": "precomputed", "C": C, "tol": precision, "max_iter": STEPS}
     model = SVC(**options) if dual.epsilon is None else SVR(**options, epsilon=dual.epsilon)
-    with warnings.catch_warnings():  # what is not solved well enough is told by the residual
-        warnings.simplefilter("ignore", SolverWarning)
+    with quiet(SolverWarning):  # what is not solved well enough is told by the residual
         model.fit(K, dual.target, sample_weight=weight)
     beta = np.zeros(len(K))
     beta[model.support_] = model.dual_coef_[0]

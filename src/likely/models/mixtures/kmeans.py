@@ -26,6 +26,7 @@ from ...core.declared import AMOUNT, COUNT, COUNTS, Array, Arrays, Values
 from ...core.draws import Refused
 from ...core.errors import DataError, LikelyWarning
 from ...core.learned import Learned
+from ...core.quiet import quiet
 from ...core.random import seed_of
 from ...core.spec import require
 from ...core.validation import as_rows, as_weights
@@ -92,8 +93,7 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
             random_state=distributed.agreed(seed_of(self.random_state)),
             verbose=int(self.verbose),
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than clusters: said below
+        with quiet(ConvergenceWarning):  # fewer distinct rows than clusters: said below
             engine.fit(x.numpy(), sample_weight=None if weight is None else weight.numpy())
         self.cluster_centers_, self.labels_ = engine.cluster_centers_, engine.labels_
         self.inertia_, self.n_iter_ = float(engine.inertia_), int(engine.n_iter_)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -14,6 +13,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 from torch.autograd import Function
+
+from ...core.quiet import quiet
 
 __all__ = ["Selection", "SparseMatrix"]
 
@@ -229,8 +230,7 @@ def _offsets(rows: Tensor, count: int) -> Tensor:
 
 
 def _csr(parts: Parts, shape: tuple[int, int]) -> Tensor:
-    with warnings.catch_warnings():  # torch says once that its support of this format is young
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+    with quiet(UserWarning, "Sparse CSR tensor support is in beta"):
         # what MKL takes as it is: with wider numbers every product would convert them
         pattern = (parts.offsets.int(), parts.columns.int()) if max(*shape, len(parts.values)) < 2**31 else parts[:2]
         return torch.sparse_csr_tensor(*pattern, parts.values, shape, check_invariants=False)
