@@ -55,8 +55,9 @@ def _effective(scores: np.ndarray) -> np.ndarray:
     alive = np.logical_and.accumulate(sums >= 0, axis=0)
     alive[-1] = False
     used = np.where(alive, np.minimum.accumulate(sums, axis=0), 0.0)
-    last = np.take_along_axis(even, alive.sum(0)[None], 0)[0]  # of the first pair that is not used
-    tau = -1 + 2 * used.sum(0) + np.maximum(last, 0.0)
+    first = alive.sum(0)[None]  # pair that is not used: its even lag counts once, if positive or if no lag is left
+    last, whole = (np.take_along_axis(part, first, 0)[0] for part in (even, sums))
+    tau = -1 + 2 * used.sum(0) + np.where(whole >= 0, last, np.maximum(last, 0.0))
     size = chains * n
     effective = size / np.maximum(tau, 1 / np.log10(size))
     return np.where(np.isnan(sums).any(0), np.nan, effective)

@@ -37,8 +37,8 @@ QUARTER = 0.5 * math.pi
 WIDER = 2.0
 """The draws use twice that: with lengths spread over (0, π] those of a normal target are uncorrelated.
 
-A time uτ takes ⌈uτ/ε⌉ steps, on average half a step more than it asks for. The criterion is of the times as they are, so
-that τ is learned shorter where steps are long: with ε = 1, in few dimensions, about 1.1 in place of π/2.
+A time uτ takes ⌈uτ/ε⌉ steps, on average half a step more than it asks for. The criterion is of the times as they are,
+so that τ is learned shorter where steps are long: with ε = 1, in few dimensions, about 1.1 in place of π/2.
 """
 
 MEMORY = 20
