@@ -49,7 +49,7 @@ def test_composites_are_those_of_scikit_learn():
 
 def test_a_polynomial_is_a_power_of_scikit_learns_dot_product():
     theirs = peer.DotProduct(np.sqrt(0.7)) ** 3
-    np.testing.assert_allclose(Polynomial(3, 0.7).matrix(X, OTHER), theirs(X, OTHER), rtol=1e-10)
+    np.testing.assert_allclose(Polynomial(3, 0.7).matrix(X, OTHER), theirs(X, OTHER), rtol=1e-10, atol=1e-12)
 
 
 def test_a_polynomial_is_the_product_of_its_features():
@@ -59,7 +59,9 @@ def test_a_polynomial_is_the_product_of_its_features():
         mixed = np.sqrt(2) * x[:, [0]] * x[:, [1]]
         return np.hstack([x**2, mixed, np.sqrt(2 * 0.7) * x, np.full((len(x), 1), 0.7)])
 
-    np.testing.assert_allclose(Polynomial(2, 0.7).matrix(X, OTHER), features(X) @ features(OTHER).T, rtol=1e-12)
+    np.testing.assert_allclose(
+        Polynomial(2, 0.7).matrix(X, OTHER), features(X) @ features(OTHER).T, rtol=1e-12, atol=1e-13
+    )
 
 
 def test_white_noise_is_of_its_own_row():

@@ -27,7 +27,7 @@ def features(x, degree, offset):
 
 
 def test_linear_is_the_covariance_of_a_random_line():
-    np.testing.assert_allclose(Linear(0.3).matrix(X, OTHER), X @ (0.3 * np.eye(3)) @ OTHER.T, rtol=1e-12)
+    np.testing.assert_allclose(Linear(0.3).matrix(X, OTHER), X @ (0.3 * np.eye(3)) @ OTHER.T, rtol=1e-12, atol=1e-13)
     assert int(torch.linalg.matrix_rank(Linear().matrix(X))) == 3
 
 
@@ -36,7 +36,9 @@ def test_a_polynomial_is_the_inner_product_of_all_monomials(degree):
     expected = features(X, degree, 0.7) @ features(OTHER, degree, 0.7).T
     kernel = Polynomial(degree=degree, offset=0.7)
     np.testing.assert_allclose(kernel.matrix(X, OTHER), expected, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(expected, polynomial_kernel(X, OTHER, degree, gamma=1.0, coef0=0.7), rtol=1e-10)
+    np.testing.assert_allclose(
+        expected, polynomial_kernel(X, OTHER, degree, gamma=1.0, coef0=0.7), rtol=1e-10, atol=1e-12
+    )
 
 
 def test_the_diagonal_needs_no_matrix():
