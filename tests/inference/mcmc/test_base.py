@@ -426,7 +426,7 @@ SCRIPT = """
     X = random.normal(size=(51, 2))
     y = random.poisson(np.exp(X[:, 0]))
     model = Regressor(Poisson(), prior=priors.Normal(1.0), inference=HMC(4, 10, 20), random_state=0).fit(X, y)
-    found = {"weight": model.posterior_.parameters["network.weight"].numpy()}
+    answers = {"weight": model.posterior_.parameters["network.weight"].numpy()}
 """
 
 
