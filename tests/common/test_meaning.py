@@ -352,15 +352,28 @@ def test_impute_fills_gaps_and_nothing_else(example):
         return
     model, holes = fitted(example), np.array(example.X, dtype=float)
     holes[::3, 0] = np.nan
+    gaps = np.isnan(holes)
     filled = model.impute(holes)
     assert np.isfinite(filled).all()
+    assert (np.isnan(holes) == gaps).all()  # what was given is not written to
     np.testing.assert_array_equal(filled[~np.isnan(holes)], holes[~np.isnan(holes)])
     draws = model.impute(holes, draws=60, random_state=0)
     assert draws.shape == (60, *holes.shape)
     np.testing.assert_array_equal(draws, model.impute(holes, draws=60, random_state=0))
     error = draws.std(0) / np.sqrt(60)
-    gaps = np.isnan(holes)
     assert (np.abs(draws.mean(0) - filled)[gaps] < 6 * error[gaps]).all()  # false alarm below 1e-6
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_impute_is_spelled_alike(name):
+    """impute(X, draws=None, random_state=None); whatever else a model needs is given by name."""
+    if not hasattr(getattr(models, name), "impute"):
+        return
+    _, rows, *rest = inspect.signature(getattr(models, name).impute).parameters.values()
+    assert rows.name in ("X", "frame")
+    assert [own.name for own in rest[:2]] == ["draws", "random_state"]
+    assert all(own.default is None for own in rest)
+    assert all(own.kind is inspect.Parameter.KEYWORD_ONLY for own in rest[2:])
 
 
 # --- names ------------------------------------------------------------------------------------------------------------

@@ -1,11 +1,12 @@
 """Models whose parameters may be many draws: questions about rows are answered by their average.
 
 p(x | data) ≈ Σₛ wₛ p(x | θₛ)
+E[missing | seen] = Σₛ wₛ(seen) E[missing | seen, θₛ],      wₛ(seen) ∝ wₛ p(seen | θₛ)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,17 @@ import torch
 from torch import Tensor
 
 from ..core.declared import TABLE, Value
-from ..core.errors import ModelFileError
+from ..core.errors import DataError, ModelFileError
 from ..core.learned import Learned
 from ..core.random import spread
+from ..data.rows import Ragged, index_of_parts
 from ..inference.latent.latent import LatentFit, Params
 
-__all__ = ["INFO", "Averaged"]
+__all__ = ["INFO", "Averaged", "by_member", "completed", "side_by_side", "weights_given"]
 
 WEIGHTS = "member_weights"
+NEGLIGIBLE = 1e-12
+"""A draw whose weights are all below this has no part in an average."""
 REPORTED = ("acceptance", "step_size", "divergences", "rhat", "rhat_of", "ess")
 """What an inference tells that a person would ask about."""
 INFO = {"info_": Value(TABLE.words, TABLE.holds, optional=True)}
@@ -90,3 +94,48 @@ class Averaged(Learned):
             sound = sound and value is not None and value.dtype == np.float64 and bool(np.isfinite(value).all())
         if not sound:
             raise ModelFileError(f"The file does not fit {type(self).__name__}: its draws are not those of its model.")
+
+
+def weights_given(log_prob: Tensor, log_weights: Tensor) -> Tensor:
+    """wₛ(x) ∝ wₛ p(x | θₛ) from log p (n, S): how much each draw counts for a row of which x is seen.
+
+    >>> weights_given(torch.tensor([[0.0, 0.0]]), torch.tensor([0.25, 0.75]).log())
+    tensor([[0.2500, 0.7500]])
+    """
+    joint = log_prob + log_weights
+    impossible = (joint == -torch.inf).all(-1)
+    if bool(impossible.any()):
+        row = int(impossible.nonzero()[0])
+        raise DataError(f"row {row} of X has probability 0, so that nothing is known of what it misses.")
+    return joint.softmax(-1)
+
+
+def side_by_side(members: Params) -> Params:
+    """The components (S, K, …) of all draws as one list (S·K, …); what components share, (S, 1, …), is repeated.
+
+    >>> side_by_side({"mean": torch.zeros(2, 3, 1), "covariance": torch.ones(2, 1, 1)})["covariance"].shape
+    torch.Size([6, 1])
+    """
+    count = max(value.shape[1] for name, value in members.items() if name != "mixing")
+    wide = {n: v if n == "mixing" else v.expand(-1, count, *v.shape[2:]) for n, v in members.items()}
+    return {name: value.flatten(0, 1) for name, value in wide.items()}
+
+
+def by_member(weights: Tensor, count: int, seed: int) -> Iterator[tuple[int, Tensor, Tensor]]:
+    """Draws that rows (n, S) are to be completed by, `count` times each: the member, which times, which rows."""
+    generator = torch.Generator().manual_seed(spread(seed, 4)[3])
+    chosen = torch.multinomial(weights, count, replacement=True, generator=generator).T  # (count, n)
+    for member in chosen.unique().tolist():
+        times, rows = (chosen == member).nonzero(as_tuple=True)
+        yield member, times, rows
+
+
+def completed(
+    rows: Ragged, weights: Tensor, count: int, seed: int, fill: Callable[[int, Ragged], np.ndarray]
+) -> np.ndarray:
+    """`count` completions (count, T, d) of sequences; `fill(member, some)` draws what some of them miss, (T′, d)."""
+    out = np.empty((count, *rows.values.shape))
+    for member, times, chosen in by_member(weights, count, seed):
+        positions, offsets = index_of_parts(rows.offsets, chosen)
+        out[np.repeat(times.numpy(), offsets.diff().numpy()), positions.numpy()] = fill(member, rows[chosen])
+    return out

@@ -17,7 +17,7 @@ PARTS = [np.array([[-3.0], [np.nan], [3.0]]), np.array([[3.0], [2.5]])]
 @pytest.mark.parametrize("question", ["predict", "predict_proba", "filter", "impute"])
 def test_a_list_rows_with_lengths_and_rows_of_any_length_agree(question):
     ask = getattr(MODEL, question)
-    listed, joined = ask(PARTS), ask(np.concatenate(PARTS), [3, 2])
+    listed, joined = ask(PARTS), ask(np.concatenate(PARTS), lengths=[3, 2])
     assert [len(part) for part in listed] == [3, 2]
     np.testing.assert_allclose(np.concatenate(listed), joined, rtol=1e-12)
     for part, own in zip(listed, ask(Ragged.of(PARTS, missing=True)), strict=True):
@@ -26,9 +26,7 @@ def test_a_list_rows_with_lengths_and_rows_of_any_length_agree(question):
 
 
 def test_draws_of_missing_values_are_one_array_for_each_sequence():
-    listed, joined = (
-        MODEL.impute(X, n, draws=4, random_state=0) for X, n in [(PARTS, None), (np.concatenate(PARTS), [3, 2])]
-    )
+    listed, joined = (MODEL.impute(X, 4, 0, lengths=n) for X, n in [(PARTS, None), (np.concatenate(PARTS), [3, 2])])
     assert [part.shape for part in listed] == [(4, 3, 1), (4, 2, 1)]
     assert joined.shape == (4, 5, 1)
     np.testing.assert_allclose(np.concatenate(listed, 1), joined, rtol=1e-12)

@@ -291,7 +291,7 @@ class _Generative(DensityMixin, Estimator):
         assert out is not None
         return self.form_.given(out)
 
-    def impute(self, X: Any, condition: Any = None, draws: int | None = None, random_state: Any = None) -> Any:
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None, *, condition: Any = None) -> Any:
         """X with each NaN filled by its mean given the rest of the row (a label by the most probable one).
 
         With `draws`, so many fillings drawn from that distribution: (draws, n, …), or a list of tables.

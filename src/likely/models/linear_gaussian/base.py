@@ -5,7 +5,7 @@ x = Wz + μ + ε,   z ~ Normal(0, I),   ε ~ Normal(0, Ψ),   Ψ diagonal;   so 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,11 +20,14 @@ from ...core.random import spread
 from ...core.threads import threads_for
 from ...core.validation import as_rows, as_weights
 from ...inference.latent.latent import LatentFit, Params
-from ..averaged import Averaged
-from .blocks import ROWS, blocks
-from .density import LinearGaussian
+from ..averaged import Averaged, by_member, weights_given
+from .blocks import ROWS, Block, blocks, has_missing
+from .density import Inferred, LinearGaussian
 
 __all__ = ["LinearGaussianModel", "signed"]
+
+MOST = 1 << 21
+"""Numbers in one array over rows, draws and columns."""
 
 
 class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Averaged):
@@ -42,14 +45,9 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
         x, draws = self._rows(X), self._draws()
         if draws is None:
             return self._density().log_prob(x).numpy()
-        members, log_weights = draws
-        models = LinearGaussian(members["loadings"], members["mean"], members["noise"])
         value = torch.empty(len(x), dtype=torch.float64)
-        with threads_for(min(len(x), ROWS) * models.loadings.numel()):
-            for block in blocks(x):
-                given = models.infer(block)
-                log_prob = -0.5 * (given.energy + given.log_det[..., block.owner])  # (S, m)
-                value[block.rows] = (log_prob + log_weights.unsqueeze(-1)).logsumexp(0)
+        for block, given in _inferred(_planes(draws[0]), x):
+            value[block.rows] = (_log_prob(block, given) + draws[1]).logsumexp(-1)
         return value.numpy()
 
     def _keep_members(self, fit: LatentFit, restored: Callable[[Params], LinearGaussian]) -> None:
@@ -81,11 +79,39 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
 
         With `draws`, so many draws of it instead: (draws, n, d).
         """
-        x, density = self._rows(X), self._density()
+        x = self._rows(X)
         if draws is None:
-            return in_form(density.impute(x).numpy(), form_of(X), getattr(self, "feature_names_in_", None))
-        seeds = spread(self._seed(random_state), count_of(draws, "draws"))
-        return np.stack([density.fill(x, seed)[0].numpy() for seed in seeds])
+            return in_form(self._expected(x).numpy(), form_of(X), getattr(self, "feature_names_in_", None))
+        return self._completed(x, count_of(draws, "draws"), self._seed(random_state))[0].numpy()
+
+    def _expected(self, x: Tensor) -> Tensor:
+        """x with missing values at E[missing | seen], over all draws."""
+        draws = self._draws()
+        if draws is None:
+            return self._density().impute(x)
+        filled, planes = x.double().clone(), _planes(draws[0])
+        for block, given in _inferred(planes, x) if has_missing(x) else ():
+            guess = planes.mean.unsqueeze(-2) + given.mean @ planes.loadings.mT  # (S, m, d)
+            average = torch.einsum("ms,smd->md", weights_given(_log_prob(block, given), draws[1]), guess)
+            rows = filled[block.rows]
+            filled[block.rows] = torch.where(rows.isnan(), average, rows)
+        return filled
+
+    def _completed(self, x: Tensor, count: int, seed: int) -> tuple[Tensor, Tensor]:
+        """x with missing values drawn, (count, n, d), each row by a draw of the parameters; and the codes (…, k)."""
+        density, draws = self._density(), self._draws()
+        rows = x.new_empty(count, *x.shape, dtype=torch.float64)
+        codes = rows.new_empty(count, len(x), density.loadings.shape[-1])
+        weights = torch.ones(len(x), 1)
+        if draws is not None:
+            weights = torch.empty(len(x), len(draws[1]), dtype=torch.float64)
+            for block, given in _inferred(_planes(draws[0]), x):
+                weights[block.rows] = weights_given(_log_prob(block, given), draws[1])
+        seeds = spread(seed, 4 + weights.shape[1])[4:]
+        for member, times, chosen in by_member(weights, count, seed):
+            plane = density if draws is None else _planes({name: value[member] for name, value in draws[0].items()})
+            rows[times, chosen], codes[times, chosen] = plane.fill(x[chosen], seeds[member])
+        return rows, codes
 
     def sample(
         self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
@@ -105,7 +131,7 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
             given = self._rows(condition)
             if len(given) != 1:
                 raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
-            rows, code = density.fill(given.expand(count, -1), seed)
+            rows, code = (part[:, 0] for part in self._completed(given, count, seed))
         drawn = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
         return (drawn, code.numpy()) if return_hidden else drawn
 
@@ -131,6 +157,25 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _planes(params: Params) -> LinearGaussian:
+    """The model of one draw, or those of all draws side by side."""
+    return LinearGaussian(params["loadings"], params["mean"], params["noise"])
+
+
+def _inferred(planes: LinearGaussian, x: Tensor) -> Iterator[tuple[Block, Inferred]]:
+    """Blocks of rows with all that the planes of all draws say of them: smaller blocks where there are more draws."""
+    draws, d, k = planes.loadings.shape
+    for block in blocks(x, min(ROWS, max(1, MOST // (draws * max(d, k * k))))):
+        with threads_for(len(block.values) * planes.loadings.numel()):
+            given = planes.infer(block)
+        yield block, given
+
+
+def _log_prob(block: Block, given: Inferred) -> Tensor:
+    """log p(seen | θₛ) of each row, (m, S)."""
+    return -0.5 * (given.energy + given.log_det[..., block.owner]).mT
 
 
 def signed(directions: np.ndarray) -> np.ndarray:

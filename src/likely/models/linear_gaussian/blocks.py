@@ -42,17 +42,17 @@ def patterns(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.from_numpy(1.0 - missing), torch.from_numpy(owner.reshape(-1).astype(np.int64))
 
 
-def blocks(x: Tensor) -> Iterator[Block]:
-    """All rows, a block at a time; rows with missing values are taken in the order of their patterns."""
+def blocks(x: Tensor, size: int = ROWS) -> Iterator[Block]:
+    """All rows, a block of this size at a time; rows with missing values come in the order of their patterns."""
     one = torch.ones(1, 1, dtype=torch.float64)
     if not has_missing(x):
         masks = torch.ones(1, x.shape[1], dtype=torch.float64)
-        for start in range(0, len(x), ROWS):
-            values = x[start : start + ROWS].double()
-            yield Block(values, one, masks, torch.zeros(len(values), dtype=torch.int64), slice(start, start + ROWS))
+        for start in range(0, len(x), size):
+            values = x[start : start + size].double()
+            yield Block(values, one, masks, torch.zeros(len(values), dtype=torch.int64), slice(start, start + size))
         return
     masks, owner = patterns(x)
-    for rows in torch.argsort(owner, stable=True).split(ROWS):
+    for rows in torch.argsort(owner, stable=True).split(size):
         first, last = int(owner[rows[0]]), int(owner[rows[-1]])
         yield Block(x[rows].double().nan_to_num(nan=0.0), one, masks[first : last + 1], owner[rows] - first, rows)
 

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
-from scipy.special import logsumexp
 from sklearn.base import TransformerMixin
 
 from ...core import distributed
@@ -24,7 +23,7 @@ from ...inference import Inference
 from ...inference.latent.density import fit_latent
 from ...inference.latent.em import EM
 from ...inference.latent.latent import LatentFit, Params
-from ..averaged import INFO, Averaged
+from ..averaged import INFO, NEGLIGIBLE, Averaged, completed, weights_given
 from .kalman.draws import draw_series, expected_rows, filled_rows
 from .kalman.em import StateSpace
 from .kalman.forecast import (
@@ -234,12 +233,8 @@ class KalmanFilter(TransformerMixin, Averaged):
     def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
         """log p(x) of each series, (n,); one series has one."""
         _, data = self._series(X, lengths)
-        if (draws := self._draws()) is not None:
-            log_weights = draws[1]
-            systems = [self._member(s) for s in range(len(log_weights))]
-            values = np.stack([run_filter(data, system).log_prob for system in systems], -1)
-            return np.asarray(logsumexp(values + log_weights.numpy(), axis=-1))
-        return run_filter(data, self._system()).log_prob
+        log_prob, log_weights = self._log_prob_by_member(data)
+        return (log_prob + log_weights).logsumexp(-1).numpy()
 
     def score(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> float:
         """The mean of log p(x) over the series."""
@@ -289,17 +284,24 @@ class KalmanFilter(TransformerMixin, Averaged):
             rows, states = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
         return (rows, states) if return_hidden else rows
 
-    def impute(self, X: Any, lengths: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None, *, lengths: Any = None) -> Any:
         """X with each missing value at its mean given all observations of its series, (T, p).
 
         With `draws`, so many draws of it instead: (draws, T, p) for each series.
         """
         sequences, data = self._series(X, lengths)
-        system = self._system()
+        weights, systems = weights_given(*self._log_prob_by_member(data)), self._systems()
         if draws is None:
-            return sequences.parted(expected_rows(data, system))
-        random, count = np.random.default_rng(self._seed(random_state)), count_of(draws, "draws")
-        return sequences.parted(np.stack([filled_rows(data, system, random) for _ in range(count)]), axis=1)
+            own = weights[data.rows.owner].numpy()  # (T, S)
+            counting = np.flatnonzero(own.max(0) > NEGLIGIBLE)
+            expected = sum(own[:, s, None] * expected_rows(data, systems[s]) for s in counting)
+            return sequences.parted(np.where(np.isnan(data.x), expected, data.x))
+        count, seed = count_of(draws, "draws"), self._seed(random_state)
+        random = np.random.default_rng(seed)
+        several = completed(
+            data.rows, weights, count, seed, lambda member, rows: filled_rows(observe(rows), systems[member], random)
+        )
+        return sequences.parted(several, axis=1)
 
     def _dimensions(self) -> dict[str, Any]:
         arguments = {name: getattr(self, name) for name in System._fields}
@@ -310,6 +312,17 @@ class KalmanFilter(TransformerMixin, Averaged):
         """One of the systems that were drawn."""
         assert self.draws_ is not None
         return System(*(np.ascontiguousarray(self.draws_[name][index]) for name in System._fields))
+
+    def _systems(self) -> list[System]:
+        """Those of all draws; the one system if there are none."""
+        draws = self._draws()
+        return [self._system()] if draws is None else [self._member(s) for s in range(len(draws[1]))]
+
+    def _log_prob_by_member(self, data: Observed) -> tuple[torch.Tensor, torch.Tensor]:
+        """log p(x | θₛ) of each series, (n, S), and the logarithms of the weights of draws, (S,)."""
+        draws = self._draws()
+        values = np.stack([run_filter(data, system).log_prob for system in self._systems()], -1)
+        return torch.from_numpy(values), torch.zeros(1).double() if draws is None else draws[1]
 
     def _point(self) -> Params:
         return {name: torch.from_numpy(value) for name, value in self._system()._asdict().items()}

@@ -30,7 +30,6 @@ from ..averaged import INFO
 from ..emissions import Columns, Emission
 from ..emissions.mixture import describe, rebuild
 from ..emissions.starts import Init
-from . import filter_states
 from .baum_welch import BaumWelch
 from .emission import columns_of_size, emission_of
 from .states import _HiddenStates
@@ -171,8 +170,8 @@ class HiddenMarkov(_HiddenStates):
     # --- answers ------------------------------------------------------------------------------------------------
     def log_prob(self, X: Any, lengths: Any = None) -> np.ndarray:
         """log p(x) of each sequence, (n,); −∞ for one that no path of states can give."""
-        draws = self._draws()
-        return self._filtered(X, lengths)[1] if draws is None else self._average_log_prob(X, lengths, *draws)
+        log_prob, log_weights = self._log_prob_by_member(self._sequences(X, lengths))
+        return (log_prob + log_weights).logsumexp(-1).numpy()
 
     def score(self, X: Any, y: Any = None, lengths: Any = None, sample_weight: Any = None) -> float:
         """The mean of log p(x) over the sequences."""
@@ -219,18 +218,6 @@ class HiddenMarkov(_HiddenStates):
     # --- helpers ------------------------------------------------------------------------------------------------
     def _point(self) -> Params:
         return {name: value for name, value in self._params().items() if name not in ("whiten", "floored")}
-
-    def _average_log_prob(self, X: Any, lengths: Any, draws: Params, log_weights: Tensor) -> np.ndarray:
-        """log Σₛ wₛ p(x | θₛ) of each sequence, one draw after the other."""
-        data, emission = read_sequences(self, X, lengths, reset=False), rebuild(self.emission_)
-        emission.check(data.values)
-        values = []
-        for s in range(len(log_weights)):
-            own = {name: value[s : s + 1] for name, value in draws.items() if not name.startswith("chain.")}
-            log_emission = emission.smooth_log_prob(own, data.values)[:, 0].contiguous().numpy()
-            initial, transition = (draws[name][s].numpy() for name in ("chain.initial", "chain.transition"))
-            values.append(torch.from_numpy(filter_states(initial, transition, log_emission, data.offsets.numpy())[0]))
-        return (torch.stack(values, -1) + log_weights).logsumexp(-1).numpy()
 
     def _same(self, model: HiddenMarkov, x: Tensor) -> Emission:
         """The emission of this fitted model, for another that starts from it."""

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
+from torch import Tensor
 from torch.distributions import Categorical
 
 from ...core.draws import count_of
 from ...core.errors import DataError, SpecError
-from ...core.random import isolated, spread
+from ...core.random import isolated
 from ...core.threads import threads_for
 from ...data.rows import Ragged
 from ...data.sequences import read_sequences
 from ...inference.latent.latent import Params
-from ..averaged import Averaged
+from ..averaged import NEGLIGIBLE, Averaged, completed, side_by_side, weights_given
+from ..emissions import Emission
 from ..emissions.mixture import rebuild
 from . import filter_states, forward_backward, sample_paths, sample_states, viterbi
 from .emission import state_means
 
 __all__: list[str] = []
+
+ROWS = 1024
+"""Steps whose missing values are filled at once."""
 
 
 class _HiddenStates(Averaged):
@@ -134,34 +139,33 @@ class _HiddenStates(Averaged):
             initial, transition = (draws[0][name].numpy() for name in ("chain.initial", "chain.transition"))
             own = zip(chosen.tolist(), uniform, strict=True)
             states = np.concatenate([sample_states(initial[s], transition[s], row[None]) for s, row in own])
-            params = {name: value.flatten(0, 1) for name, value in draws[0].items() if not name.startswith("chain.")}
+            params = side_by_side({name: value for name, value in draws[0].items() if not name.startswith("chain.")})
             emitting = states + self.n_states * chosen.numpy()[:, None]
         with isolated(seed):
             drawn = rebuild(self.emission_).sample(params, torch.from_numpy(emitting.ravel()))
         rows = drawn.numpy().reshape(*states.shape, -1)
         return (rows, states) if return_hidden else rows
 
-    def impute(self, X: Any, lengths: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None, *, lengths: Any = None) -> Any:
         """X with each missing value at its mean given its whole sequence (of labels, the most probable): (T, d).
 
         With `draws`, so many draws of it instead: (draws, T, d) for each sequence.
         """
-        data, log_emission = self._emitted(X, lengths)
-        emission, params = rebuild(self.emission_), self._emission_params()
+        data, chains, emission = self._sequences(X, lengths), self._chains()[0], rebuild(self.emission_)
+        weights = weights_given(*self._log_prob_by_member(data))
         if draws is None:
-            posterior = torch.from_numpy(self._smoothed(data, log_emission))
-            filled = torch.where(data.values.isnan(), emission.expected(params, data.values, posterior), data.values)
-            return data.parted(filled.numpy())
-        offsets = data.offsets.numpy()
-        _, filtered, impossible = filter_states(self.initial_, self.transition_, log_emission, offsets)
-        self._refuse(impossible)
-        drawn = []
-        for seed in spread(self._seed(random_state), count_of(draws, "draws")):
-            uniform = np.random.default_rng(seed).random(len(data.values))
-            states = sample_paths(filtered, self.transition_, offsets, uniform)
-            with isolated(seed):
-                drawn.append(emission.filled(params, data.values, torch.from_numpy(states)).numpy())
-        return data.parted(np.stack(drawn), axis=1)
+            return data.parted(_expected(emission, data, chains, weights).numpy())
+        count, seed = count_of(draws, "draws"), self._seed(random_state)
+        random = np.random.default_rng(seed)
+
+        def fill(member: int, rows: Ragged) -> np.ndarray:
+            initial, transition, log_prob, offsets = chains[member].seen(emission, rows)
+            filtered = filter_states(initial, transition, log_prob, offsets)[1]
+            states = sample_paths(filtered, transition, offsets, random.random(len(rows.values)))
+            return emission.filled(chains[member].emission, rows.values, torch.from_numpy(states)).numpy()
+
+        with isolated(seed):
+            return data.parted(completed(data, weights, count, seed, fill), axis=1)
 
     @property
     def means_(self) -> np.ndarray:
@@ -170,18 +174,40 @@ class _HiddenStates(Averaged):
         return state_means(rebuild(self.emission_), self._emission_params())
 
     # --- helpers ------------------------------------------------------------------------------------------------
+    def _chains(self) -> tuple[list[_Chain], Tensor]:
+        """The chains of all draws, or the one that there is, and the logarithms of their weights."""
+        draws = self._draws()
+        if draws is None:
+            return [_Chain(self.initial_, self.transition_, self._emission_params())], torch.zeros(1).double()
+        emission, (members, log_weights) = rebuild(self.emission_), draws
+        own = {name: value for name, value in members.items() if not name.startswith("chain.")}
+        parts = ((members["chain.initial"][s], members["chain.transition"][s], s) for s in range(len(log_weights)))
+        return [
+            _Chain(start.numpy(), move.numpy(), emission.finished({name: value[s] for name, value in own.items()}))
+            for start, move, s in parts
+        ], log_weights
+
     def _emission_params(self) -> Params:
         return {name: torch.from_numpy(value) for name, value in self._learned_emission.items()}
 
-    def _emitted(self, X: Any, lengths: Any) -> tuple[Ragged, np.ndarray]:
-        """The sequences, and log p(xₜ | k) of each step, (T, K)."""
+    def _log_prob_by_member(self, data: Ragged) -> tuple[Tensor, Tensor]:
+        """log p(x | θₛ) of each sequence, (n, S), and the logarithms of the weights of draws, (S,)."""
+        emission, (chains, log_weights) = rebuild(self.emission_), self._chains()
+        evidence = [torch.from_numpy(filter_states(*chain.seen(emission, data))[0]) for chain in chains]
+        return torch.stack(evidence, -1), log_weights
+
+    def _sequences(self, X: Any, lengths: Any) -> Ragged:
+        """The sequences that a question is about."""
         self._check_fitted()
         data = read_sequences(self, X, lengths, reset=False)
-        emission = rebuild(self.emission_)
-        emission.check(data.values)
-        params = {name: value.unsqueeze(0) for name, value in self._emission_params().items()}
-        with threads_for(data.values.numel() * len(self.initial_) * data.values.shape[1]):
-            return data, emission.log_prob(params, data.values)[:, 0].numpy()
+        rebuild(self.emission_).check(data.values)
+        return data
+
+    def _emitted(self, X: Any, lengths: Any) -> tuple[Ragged, np.ndarray]:
+        """The sequences, and log p(xₜ | k) of each step, (T, K)."""
+        data, params = self._sequences(X, lengths), self._emission_params()
+        chain = _Chain(self.initial_, self.transition_, params)
+        return data, chain.seen(rebuild(self.emission_), data)[2]
 
     def _filtered(self, X: Any, lengths: Any) -> tuple[Ragged, np.ndarray, np.ndarray, np.ndarray]:
         data, log_emission = self._emitted(X, lengths)
@@ -200,6 +226,39 @@ class _HiddenStates(Averaged):
                 f"sequence {place} has probability 0 (no state is possible at step {impossible[place]}), so that "
                 "nothing is known of its states; log_prob tells which sequences are possible."
             )
+
+
+class _Chain(NamedTuple):
+    """The parameters of one draw."""
+
+    initial: np.ndarray
+    transition: np.ndarray
+    emission: Params
+
+    def seen(self, emission: Emission, data: Ragged) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """What the recursions take: the chain, log p(xₜ | k) of each step, and where sequences start."""
+        params = {name: value.unsqueeze(0) for name, value in self.emission.items()}
+        with threads_for(data.values.numel() * len(self.initial) * data.values.shape[1]):
+            log_prob = emission.log_prob(params, data.values)[:, 0].contiguous()
+        return self.initial, self.transition, log_prob.numpy(), data.offsets.numpy()
+
+
+def _expected(emission: Emission, data: Ragged, chains: list[_Chain], weights: Tensor) -> Tensor:
+    """Steps (T, d) with missing values at E[missing | seen], over all draws, which count by their weights (n, S)."""
+    gaps = data.values.isnan().any(1).nonzero()[:, 0]
+    own = weights[data.owner[gaps]]  # (m, S)
+    counting = [s for s, most in enumerate(weights.amax(0).tolist()) if most > NEGLIGIBLE]
+    shares = []
+    for s in counting:
+        posterior = torch.from_numpy(forward_backward(*chains[s].seen(emission, data)).posterior)
+        shares.append(own[:, s, None] * posterior[gaps])
+    params = [chains[s].emission for s in counting]
+    together = side_by_side({name: torch.stack([one[name] for one in params]) for name in params[0]})
+    filled = data.values.double().clone()
+    for rows, share in zip(gaps.split(ROWS), torch.cat(shares, 1).split(ROWS), strict=True):
+        some = filled[rows]
+        filled[rows] = torch.where(some.isnan(), emission.expected(together, some, share), some)
+    return filled
 
 
 def _path_log_prob(

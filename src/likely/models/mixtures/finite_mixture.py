@@ -21,7 +21,7 @@ from torch.distributions import Categorical
 from ...core import distributed
 from ...core.draws import count_of, form_of, in_form
 from ...core.errors import DataError, LikelyWarning, SpecError
-from ...core.random import isolated, spread
+from ...core.random import isolated
 from ...core.spec import require
 from ...core.threads import threads_for
 from ...core.validation import as_rows, as_weights
@@ -29,7 +29,7 @@ from ...inference import LatentFit
 from ...inference.latent.density import fit_latent
 from ...inference.latent.em import best_start
 from ...inference.latent.latent import Params
-from ..averaged import Averaged
+from ..averaged import Averaged, side_by_side
 from ..emissions import Emission
 from ..emissions.starts import Init
 from .components import Components
@@ -150,55 +150,69 @@ class _FiniteMixture(DensityMixin, Averaged):
         count, seed = count_of(n), self._seed(random_state)
         self._check_fitted()
         if condition is None:
-            emission, params = self._fitted()
-            params, chosen = self._side_by_side(params, count, seed)
+            emission, own, weights = self._all_components()
+            chosen = self._members_of(count, seed)
+            chosen = torch.zeros(count, dtype=torch.int64) if chosen is None else chosen
             with isolated(seed):
-                component = torch.multinomial(params.pop("weights")[chosen], 1)[:, 0]
-                rows = emission.sample(params, chosen * self.n_components + component)
+                component = torch.multinomial(weights[chosen], 1)[:, 0]
+                rows = emission.sample(own, chosen * self.n_components + component)
         else:
             given = self._questioned(condition)
             if len(given) != 1:
                 raise DataError(f"condition has {len(given)} rows; it is one row, with NaN for what is to be drawn.")
-            responsibility = torch.from_numpy(self._responsibilities(given.double()))
-            rows, component = self._filled(given.double().expand(count, -1), seed, responsibility.expand(count, -1))
+            ((_, share),) = self._shares(given.double())
+            with isolated(seed):
+                rows, component = self._filled(given.double().expand(count, -1), share.expand(count, -1))
+            component = component % self.n_components
         drawn = in_form(rows.numpy(), self.form_, getattr(self, "feature_names_in_", None))
         return (drawn, component.numpy()) if return_hidden else drawn
 
-    def _side_by_side(self, params: Params, count: int, seed: int) -> tuple[Params, Tensor]:
-        """The components of all draws as one list (S·K, …), their weights (S, K), and the draw of each new row."""
-        chosen, draws = self._members_of(count, seed), self._draws()
-        if chosen is None or draws is None:
-            chosen, members = torch.zeros(count, dtype=torch.int64), params
-        else:
-            members = draws[0]
-        wide = {name: value.expand(-1, self.n_components, *value.shape[2:]) for name, value in members.items()}
-        return {name: wide[name] if name == "weights" else wide[name].flatten(0, 1) for name in wide}, chosen
+    def _all_components(self) -> tuple[Emission, Params, Tensor]:
+        """The emission, the components of all draws as one list (S·K, …), and their weights (S, K) in each draw."""
+        emission, params = self._fitted()
+        draws = self._draws()
+        members = dict(params if draws is None else draws[0])
+        weights = members.pop("weights")
+        return emission, side_by_side(members), weights
 
     def impute(self, X: Any, draws: int | None = None, random_state: Any = None) -> Any:
         """X with each missing value at its mean given the known ones of its row (of labels, the most probable).
 
         With `draws`, so many draws of it instead: (draws, n, d).
         """
-        x = self._questioned(X).double()
-        if draws is not None:
-            seeds = spread(self._seed(random_state), count_of(draws, "draws"))
-            responsibilities = torch.from_numpy(self._responsibilities(x))
-            return np.stack([self._filled(x, seed, responsibilities)[0].numpy() for seed in seeds])
-        emission, params = self._fitted()
-        own = {name: value[0] for name, value in params.items()}
-        filled = x.clone()
-        for rows, responsibility, _ in self._answers(x):
-            guess = emission.expected(own, x[rows], torch.from_numpy(responsibility))
-            filled[rows] = torch.where(x[rows].isnan(), guess, x[rows])
-        return in_form(filled.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
+        x = self._questioned(X).double().clone()  # X itself stays as it is
+        gaps = x.isnan().any(1).nonzero()[:, 0]
+        partial = x[gaps]
+        if draws is None:
+            emission, own, _ = self._all_components()
+            for rows, share in self._shares(partial):
+                some = partial[rows]
+                x[gaps[rows]] = torch.where(some.isnan(), emission.expected(own, some, share), some)
+            return in_form(x.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
+        several = x.repeat(count_of(draws, "draws"), 1, 1)
+        with isolated(self._seed(random_state)):
+            for rows, share in self._shares(partial):
+                for one in several:
+                    one[gaps[rows]] = self._filled(partial[rows], share)[0]
+        return several.numpy()
 
-    def _filled(self, x: Tensor, seed: int, responsibilities: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows with their missing values drawn, and the components they were drawn from, by responsibilities."""
-        emission, params = self._fitted()
-        own = {name: value[0] for name, value in params.items()}
-        with isolated(seed):
-            component = torch.multinomial(responsibilities, 1)[:, 0]
-            return emission.filled(own, x, component), component
+    def _shares(self, x: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        """Block by block: which rows, and p(draw, component | what is seen of x) of each, (n, S·K)."""
+        draws = self._draws()
+        if draws is None:
+            for rows, share, _ in self._answers(x):
+                yield rows, _possible(torch.from_numpy(share), rows.start)
+            return
+        members, log_weights = draws
+        for rows in self._wide_blocks(x, len(log_weights)):
+            yield rows, _possible(self._joint(members, log_weights, x[rows]).flatten(1).softmax(-1), rows.start)
+
+    def _filled(self, x: Tensor, share: Tensor) -> tuple[Tensor, Tensor]:
+        """Rows with their missing values drawn, and which of all components they were drawn from, by their shares."""
+        emission, own, _ = self._all_components()
+        component = torch.multinomial(share, 1)[:, 0]
+        used, index = component.unique(return_inverse=True)
+        return emission.filled({name: value[used] for name, value in own.items()}, x, index), component
 
     @property
     def n_parameters_(self) -> int:
@@ -227,15 +241,19 @@ class _FiniteMixture(DensityMixin, Averaged):
     # --- helpers ------------------------------------------------------------------------------------------------
     def _average_log_prob(self, x: Tensor, draws: Params, log_weights: Tensor) -> np.ndarray:
         """log Σₛ wₛ p(x | θₛ) of each row."""
-        emission = self._fitted()[0]
-        emission.check(x)
-        width = self.n_components * x.shape[1] * len(log_weights)
-        values = []
-        for rows in blocks(slice(0, len(x)), width):
-            with _threads(rows, width, x):
-                evidence = (emission.smooth_log_prob(draws, x[rows].double()) + draws["weights"].log()).logsumexp(-1)
-                values.append((evidence + log_weights).logsumexp(-1))
-        return torch.cat(values).numpy()
+        parts = self._wide_blocks(x, len(log_weights))
+        return torch.cat([self._joint(draws, log_weights, x[rows]).logsumexp((1, 2)) for rows in parts]).numpy()
+
+    def _wide_blocks(self, x: Tensor, draws: int) -> Iterator[slice]:
+        """Parts of the rows, once they are checked, for arrays over all components of so many draws."""
+        self._fitted()[0].check(x)
+        return blocks(slice(0, len(x)), self.n_components * x.shape[1] * draws)
+
+    def _joint(self, draws: Params, log_weights: Tensor, x: Tensor) -> Tensor:
+        """log p(x, component, draw) of each row: (n, S, K)."""
+        with _threads(slice(0, len(x)), self.n_components * x.shape[1] * len(log_weights), x):
+            log_prob = self._fitted()[0].smooth_log_prob(draws, x.double())
+        return log_prob + draws["weights"].log() + log_weights.unsqueeze(-1)
 
     def _questioned(self, X: Any) -> Tensor:
         """The rows that a question is about."""
@@ -292,6 +310,15 @@ class _FiniteMixture(DensityMixin, Averaged):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _possible(share: Tensor, first: int) -> Tensor:
+    """Shares of components, once there is one that each row may come from."""
+    strange = ~(share.sum(1) > 0)
+    if bool(strange.any()):
+        row = first + int(strange.nonzero()[0])
+        raise DataError(f"row {row} of those with gaps has probability 0 in every component; nothing fills its gaps.")
+    return share
 
 
 def _threads(rows: slice, width: int, x: Tensor) -> AbstractContextManager[int]:

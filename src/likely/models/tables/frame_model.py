@@ -117,11 +117,20 @@ class FrameModel(Estimator):
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
         return float(self.model_.score(self._rows(as_frame(frame)), **weight))
 
-    def impute(self, frame: Any) -> Any:
-        """The columns of the model, as a table of the kind that was fitted, with gaps filled in by the model."""
+    def impute(self, frame: Any, draws: int | None = None, random_state: Any = None) -> Any:
+        """The columns of the model, as a table of the kind that was fitted, with gaps filled in by the model.
+
+        With `draws`, a list of so many tables, whose gaps are filled by draws given what is known.
+        """
         check_is_fitted(self, "model_")
-        values = self._in_order(frame, self.model_.impute)
-        return self._table(values)
+        if draws is None:
+            return self._table(self._in_order(frame, self.model_.impute))
+
+        def ask(rows: Any) -> Any:
+            several = self.model_.impute(rows, draws=draws, random_state=random_state)
+            return [np.moveaxis(part, 0, 1) for part in several] if self._sequential else np.moveaxis(several, 0, 1)
+
+        return [self._table(values) for values in np.moveaxis(self._in_order(frame, ask), 1, 0)]
 
     def _table(self, values: np.ndarray) -> Any:
         table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
