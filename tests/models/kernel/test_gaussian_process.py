@@ -493,3 +493,21 @@ def test_a_bound_that_holds_a_hyperparameter_back_is_named():
     with pytest.warns(ConvergenceWarning, match="still rises beyond the bounds of the search, .* at noise ="):
         model = GaussianProcess().fit(x, np.sin(x[:, 0]))  # no noise at all: σ → 0
     assert not model.converged_
+
+
+@pytest.mark.parametrize("likelihood", [Normal(), Poisson(), Bernoulli()], ids=repr)
+def test_answers_in_blocks_are_those_of_all_rows_at_once(likelihood, monkeypatch):
+    """The integral over f has 121 nodes for each row: no block holds them for all rows."""
+    rows = np.linspace(-2.0, 2.0, 23)[:, None]
+    targets = (np.round(np.exp(rows[:, 0])) if isinstance(likelihood, Poisson) else rows[:, 0] > 0).astype(float)
+    model = GaussianProcess(RBF(), likelihood, learn=False).fit(rows, targets)
+
+    def answers():
+        distribution = model.predict_dist(rows)
+        numbers = model.predict_interval(rows) if isinstance(likelihood, Poisson) else ()
+        return [model.predict(rows), model.log_prob(rows, targets), distribution.mean.numpy(), *numbers]
+
+    whole = answers()
+    monkeypatch.setattr("likely.models.kernel.gaussian_process.CHUNK", 5)
+    for together, apart in zip(whole, answers(), strict=True):
+        np.testing.assert_allclose(apart, together, rtol=1e-8, atol=1e-10)

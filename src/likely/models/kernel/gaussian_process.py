@@ -200,13 +200,21 @@ class GaussianProcess(Labelled):
         if likelihood.labels:
             return self.classes_[self._probabilities(X).argmax(-1)]
         if not exact(likelihood):
-            return point(self.predict_dist(X)).double().numpy()
+            return torch.cat([point(self._predictive(part)).double() for part in x.split(CHUNK)]).numpy()
         with threads_for(min(len(x), CHUNK) * self.X_train_.size):
             return torch.cat([self._posterior.location(part)[:, 0] for part in x.split(CHUNK)]).numpy()
 
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row, a torch distribution of batch shape (n,)."""
         x, likelihood = self._rows(X), self._likelihood()
+        if not likelihood.labels:
+            return self._predictive(x)
+        parts = [self._predictive(part) for part in x.split(CHUNK)]  # of all nodes of the integral, labels keep one
+        logits = torch.cat([part.logits for part in parts])  # type: ignore[attr-defined]
+        return type(parts[0])(logits=logits, validate_args=False)  # type: ignore[call-arg]
+
+    def _predictive(self, x: Tensor) -> Distribution:
+        likelihood = self._likelihood()
         with threads_for(min(len(x), CHUNK) * self._size**2):
             parts = [self._posterior.marginal(part) for part in x.split(CHUNK)]
             mean, covariance = (torch.cat(part) for part in zip(*parts, strict=True))
@@ -219,8 +227,10 @@ class GaussianProcess(Labelled):
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
-        distribution, tail = self.predict_dist(X), (1 - level) / 2
-        return quantile(distribution, tail).numpy(), quantile(distribution, 1 - tail).numpy()
+        tail = (1 - level) / 2
+        parts = (self._predictive(part) for part in self._rows(X).split(CHUNK))
+        bounds = torch.cat([torch.stack([quantile(part, p) for p in (tail, 1 - tail)]) for part in parts], 1)
+        return bounds[0].numpy(), bounds[1].numpy()
 
     @available_if(_of_labels)
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -255,7 +265,9 @@ class GaussianProcess(Labelled):
         missing = likelihood.missing(targets)
         gap = missing.reshape(-1, *(1 for _ in range(likelihood.event_dim)))
         filled = torch.where(gap, likelihood.placeholder(targets), targets)
-        return torch.where(missing, 0.0, self.predict_dist(X).log_prob(filled)).numpy()
+        pairs = zip(self._rows(X).split(CHUNK), filled.split(CHUNK), strict=True)
+        log_prob = torch.cat([self._predictive(rows).log_prob(own) for rows, own in pairs])
+        return torch.where(missing, 0.0, log_prob).numpy()
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the mean, or the accuracy of the labels, over the targets that are not missing."""
