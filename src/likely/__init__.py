@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .core.estimator import Estimator
     from .models import (
         PCA,
+        VAE,
+        Autoencoder,
         BayesianNetwork,
         Classifier,
         FactorAnalysis,
@@ -43,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PCA",
+    "VAE",
+    "Autoencoder",
     "BayesianNetwork",
     "Classifier",
     "FactorAnalysis",

@@ -43,6 +43,8 @@ SIGNS = np.where(RNG.random((3, 12)) < 0.5, -1, 1)
 WEATHER = pl.DataFrame({"rain": ["no", "yes", "no", "no"] * 6, "wet": ["no", "yes", "no", "yes"] * 6})
 HOUSES = pl.DataFrame({"area": ROWS[:, 0], "age": ROWS[:, 1], "price": NUMBERS})
 
+SMALL = {"encoder": MLP((8,)), "decoder": MLP((8,)), "inference": MAP(epochs=30), "random_state": 0}
+"""Networks of generative models, and their training."""
 CONVERGED = EM(max_iter=300, tol=1e-9)
 
 
@@ -153,6 +155,11 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: tiny_flow("affine"), ROWS, weighted=False),  # batches see other rows where rows repeat
         Example(lambda: tiny_flow("spline", "autoregressive"), pl.DataFrame(ROWS, schema=["a", "b"]), weighted=False),
     ],
+    "VAE": [
+        Example(lambda: models.VAE(latent=1, **SMALL), ROWS, weighted=False, missing=True),
+        Example(lambda: models.VAE(latent=2, **SMALL), pl.DataFrame(ROWS, schema=["a", "b"]), weighted=False),
+    ],
+    "Autoencoder": [Example(lambda: models.Autoencoder(1, **SMALL), ROWS, weighted=False, missing=True)],
     "Hopfield": [Example(lambda: models.Hopfield(random_state=0), SIGNS)],
     "TableModel": [
         Example(lambda: models.TableModel(models.Regressor(random_state=0), "price"), HOUSES, columns=False)
@@ -234,7 +241,8 @@ def test_log_prob_is_one_number_a_row_of_a_named_kind(example):
 @pytest.mark.parametrize("example", CASES)
 def test_score_is_accuracy_or_r2_or_the_mean_of_log_prob(example):
     model = fitted(example)
-    if not hasattr(model, "score") or isinstance(model, models.KMeans):  # whose score is scikit-learn's
+    others = models.KMeans | models.Autoencoder  # whose scores are scikit-learn's, and of rows given back
+    if not hasattr(model, "score") or isinstance(model, others):
         return
     score = model.score(*example.arguments)
     if is_classifier(model):

@@ -17,7 +17,7 @@ from ..core.errors import DataError, SpecError
 from ..core.spec import Spec, require
 from .rows import Inputs, Rows
 
-__all__ = ["Augment", "Compose", "Crop", "Cutout", "Flip", "Jitter", "Mixup", "Rotate", "Shift"]
+__all__ = ["Augment", "Binarise", "Compose", "Crop", "Cutout", "Flip", "Jitter", "Mixup", "Rotate", "Shift"]
 
 Triple = tuple[Any, Tensor, Tensor | None]
 
@@ -197,6 +197,19 @@ class Jitter(Augment):
         if isinstance(x, Rows):
             return x.map(self.change)  # type: ignore[arg-type]
         return x + self.scale * torch.randn_like(_floats(self, x))
+
+
+class Binarise(Augment):
+    """Every number p between 0 and 1 becomes 1 with probability p, else 0: grey pixels as draws of binary ones.
+
+    >>> Binarise()(torch.tensor([[0.0, 1.0]]))
+    tensor([[0., 1.]])
+    """
+
+    def change(self, x: Any) -> Tensor:
+        if isinstance(x, Rows) or bool(((x < 0) | (x > 1)).any()):
+            raise DataError(f"{self!r} needs numbers between 0 and 1, such as pixels divided by 255.")
+        return (torch.rand_like(_floats(self, x)) < x).to(x)
 
 
 class Cutout(Augment):

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
+    from .generative.autoencoder import Autoencoder
     from .generative.flow import Flow
+    from .generative.vae import VAE
     from .hopfield import Hopfield
     from .kernel.gaussian_process import GaussianProcess
     from .kernel.kernel_ridge import KernelRidge
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PCA",
+    "VAE",
+    "Autoencoder",
     "BayesianNetwork",
     "Classifier",
     "FactorAnalysis",
@@ -51,6 +55,7 @@ __all__ = [
 ]
 
 _FILES = {
+    "Autoencoder": "generative.autoencoder",
     "BayesianNetwork": "bayesian_network.model",
     "Classifier": "supervised.classifier",
     "FactorAnalysis": "linear_gaussian.factor_analysis",
@@ -71,6 +76,7 @@ _FILES = {
     "Regressor": "supervised.regressor",
     "SupportVector": "kernel.support_vector",
     "TableModel": "tables.table_model",
+    "VAE": "generative.vae",
 }
 
 

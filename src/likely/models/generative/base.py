@@ -33,9 +33,9 @@ from ...priors import Prior
 from ..emissions import Columns
 from .condition import ConditionForm
 from .files import restore, state_of
-from .module import DensityModule, ask
+from .module import DensityModule, UnderCondition, ask
 from .observed import columns_of
-from .rows import RowForm
+from .rows import RowForm, as_shown
 
 __all__: list[str] = []
 
@@ -100,24 +100,27 @@ class _Generative(DensityMixin, Estimator):
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, condition: Any = None, sample_weight: Any = None) -> Self:
         """Learn θ from rows X: an array (n, d), images (n, c, h, w) or a table; and a condition for each row."""
-        self.__dict__.pop("posterior_", None)
+        for learned in ("posterior_", "_costs"):
+            self.__dict__.pop(learned, None)
         self._check_arguments()
         self.form_, x = RowForm.read(self, X)
         weight = as_weights(sample_weight, x)
         self.missing_ = bool(x.is_floating_point() and x.isnan().any())
         self._check_rows(x)
-        self.columns_ = columns_of(self._likelihood(), x, self.form_.columns, getattr(self, "feature_names_in_", None))
-        self.condition_ = None if condition is None else ConditionForm.of(condition)
-        given = self._conditions(condition, len(x))
         auto = isinstance(self.inference, str) and self.inference == "auto"
         inference = self._automatic(len(x)) if auto else as_spec(self.inference, Inference, "inference")
+        seed = distributed.agreed(seed_of(self.random_state))
+        shown = as_shown(x, inference, seed)
+        names = getattr(self, "feature_names_in_", None)
+        self.columns_ = columns_of(self._likelihood(), shown, self.form_.columns, names)
+        given = self._read_condition(condition, len(x))
         device = device_of(self.device)
         problem = Problem(
-            build=lambda seed: self._built(seed, x, given, weight),
+            build=lambda seed: self._built(seed, shown, given, weight),
             objective=self._objective(),
             prior=as_spec(self.prior, Prior, "prior"),
             data=self._dataset(x, given, weight, inference.dtype, device),
-            seed=distributed.agreed(seed_of(self.random_state)),
+            seed=seed,
             seeded=self.random_state is not None,
             encode=lambda X, y, w: self._encoded(X, y, w, inference.dtype, device),
             title=type(self).__name__,
@@ -169,6 +172,11 @@ class _Generative(DensityMixin, Estimator):
                 stacklevel=4,
             )
 
+    def _read_condition(self, condition: Any, rows: int) -> Tensor | None:
+        """Learn the form of the training rows' conditions, and give them as numbers."""
+        self.condition_ = None if condition is None else ConditionForm.of(condition)
+        return self._conditions(condition, rows)
+
     def _conditions(self, condition: Any, rows: int) -> Tensor | None:
         if self.condition_ is None:
             if condition is not None:
@@ -200,7 +208,7 @@ class _Generative(DensityMixin, Estimator):
                 module = self._module().eval()
                 x = torch.zeros(2, *self.form_.shape)
                 condition = None if self.condition_ is None else torch.zeros(2, *self.condition_.shape)
-                costs = footprint(_Rows(module, condition), x)
+                costs = footprint(UnderCondition(module, condition), x)
             known = self.__dict__["_costs"] = (costs.work, max(costs.width, math.prod(self.form_.shape)))
         return known
 
@@ -269,8 +277,10 @@ class _Generative(DensityMixin, Estimator):
         """The mean of log p(x), in nats per row."""
         return float(np.average(self.log_prob(X, condition), weights=sample_weight))
 
-    def sample(self, n: int = 1, condition: Any = None, random_state: Any = None) -> Any:
-        """n new rows, in the form of X.
+    def sample(
+        self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
+    ) -> Any:
+        """n new rows, in the form of X; with `return_hidden` also their codes, where the model has them.
 
         For a model fitted with a condition, `condition` has one row, or n. Otherwise it fixes some columns: a dict or
         a table of their values, or rows with NaN where the model is to choose.
@@ -281,15 +291,16 @@ class _Generative(DensityMixin, Estimator):
         if self.condition_ is None and condition is not None:
             return self.form_.given(self._completed(self.form_.fixed(condition, count), None, 1, seed)[0])
         given = self._spread_condition(condition, count)
-        out: Tensor | None = None
-        for member, rows in self._members_of(count, seed):
+        parts: list[tuple[Tensor, Tensor | None]] = []
+        owners = self._members_of(count, seed)
+        for member, rows in owners:
             own = None if given is None else given[rows]
             with isolated(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
-                new = self._cpu(ask(self.posterior_, member, "sample", len(rows), own))
-            out = torch.empty(count, *new.shape[1:], dtype=torch.float64) if out is None else out
-            out[rows] = new
-        assert out is not None
-        return self.form_.given(out)
+                parts.append(ask(self.posterior_, member, "drawn", len(rows), own))
+        order = torch.cat([rows for _, rows in owners]).argsort()
+        new = self.form_.given(torch.cat([self._cpu(x) for x, _ in parts])[order])
+        hidden = [self._cpu(code) for _, code in parts if code is not None]
+        return (new, torch.cat(hidden)[order].numpy()) if return_hidden and hidden else new
 
     def impute(self, X: Any, draws: int | None = None, random_state: Any = None, *, condition: Any = None) -> Any:
         """X with each NaN filled by its mean given the rest of the row (a label by the most probable one).
@@ -380,14 +391,3 @@ class _Generative(DensityMixin, Estimator):
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         restore(self, learned, tensors)
-
-
-class _Rows(torch.nn.Module):
-    """A density of rows under one condition, to be measured."""
-
-    def __init__(self, module: DensityModule, condition: Tensor | None) -> None:
-        super().__init__()
-        self.module, self.condition = module, condition
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.module(x, self.condition)

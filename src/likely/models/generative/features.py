@@ -8,10 +8,12 @@ from torch.nn.functional import one_hot
 
 from ..emissions import Columns
 
-__all__ = ["Features", "is_binary"]
+__all__ = ["Features", "is_binary", "sampled"]
 
 SAMPLE = 10_000
-"""Rows that units are taken from."""
+"""Rows that units and first guesses are taken from, at most."""
+NUMBERS = 1 << 21
+"""Numbers in them, at most, where rows are long."""
 FEWEST = 1e-6
 """A column whose spread is a smaller fraction of its size is constant, and stays in its own units."""
 
@@ -55,15 +57,15 @@ class Features(nn.Module):
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
         """Centre and scale of the columns of numbers; 0/1 columns and labels stay."""
-        flat = x.flatten(1)[:: max(1, len(x) // SAMPLE)].double()
+        flat = x.flatten(1)[:: sampled(x)].double()
         gaps = flat.isnan()
         count = (~gaps).sum(0).clamp_min(1)
         centre = flat.nansum(0) / count
         spread = ((flat - centre).square().nansum(0) / count).sqrt()
         spread = torch.where(spread > FEWEST * centre.abs(), spread, 1.0)
-        for index in range(flat.shape[1]):
-            if self.classes[index] > 1 or is_binary(flat[:, index]):
-                centre[index], spread[index] = 0.0, 1.0
+        stay = ((flat == 0) | (flat == 1) | gaps).all(0)
+        stay[self.labels] = True
+        centre[stay], spread[stay] = 0.0, 1.0
         if len(self.shape) == 3:  # pixels are in the units of their channel
             by_channel = centre.view(self.shape[0], -1)
             mean = by_channel.mean(1, keepdim=True)
@@ -85,6 +87,12 @@ class Features(nn.Module):
         if self.missing:
             pieces.append(gaps.to(x))
         return torch.cat(pieces, -1)
+
+
+def sampled(x: Tensor) -> int:
+    """The step between rows that are enough to take units from."""
+    rows = min(SAMPLE, max(SAMPLE // 10, NUMBERS // max(1, x[:1].numel())))
+    return max(1, len(x) // rows)
 
 
 def is_binary(column: Tensor) -> bool:

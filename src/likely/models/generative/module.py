@@ -16,7 +16,7 @@ from torch.func import functional_call
 from ...core.errors import DataError
 from ...inference import Posterior
 
-__all__ = ["DensityModule", "ask"]
+__all__ = ["DensityModule", "UnderCondition", "ask"]
 
 
 class DensityModule(nn.Module):
@@ -37,9 +37,24 @@ class DensityModule(nn.Module):
         """New rows, (count, *shape)."""
         raise NotImplementedError
 
+    def drawn(self, count: int, condition: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """New rows with the codes they came from, (count, latent); None where there are none."""
+        return self.sample(count, condition), None
+
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
         """Rows with NaN filled by draws given the rest, (draws, n, *shape)."""
         raise DataError("This model cannot fill in missing values.")
+
+
+class UnderCondition(nn.Module):
+    """A density of rows under one condition: a function of rows alone, to be measured."""
+
+    def __init__(self, module: DensityModule, condition: Tensor | None) -> None:
+        super().__init__()
+        self.module, self.condition = module, condition
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.module(x, self.condition)
 
 
 class _Question(nn.Module):

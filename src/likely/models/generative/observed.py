@@ -18,12 +18,9 @@ from ...core.errors import SpecError
 from ...data.coded import Coded
 from ...likelihoods import Bernoulli, Categorical, Likelihood, Normal
 from ..emissions import Columns, Part
-from .features import is_binary
+from .features import is_binary, sampled
 
 __all__ = ["Observed", "columns_of"]
-
-SAMPLE = 10_000
-"""Rows that units and first guesses are taken from."""
 
 
 def columns_of(likelihood: Any, x: Tensor, coded: Sequence[Coded] = (), names: Sequence[str] | None = None) -> Columns:
@@ -68,6 +65,8 @@ class Observed(nn.Module):
         self.size = sum(self.sizes)
         self.register_buffer("offset", torch.zeros(self.size))
         self.register_buffer("unit", torch.ones(self.size))
+        self.scaled = True
+        """Whether a unit may differ from 1."""
         self.shared = nn.ParameterList(
             nn.Parameter(torch.zeros(part.count, n)) if n else nn.Parameter(torch.zeros(0), requires_grad=False)
             for part, n in zip(self.parts, shared, strict=True)
@@ -76,39 +75,43 @@ class Observed(nn.Module):
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
         """Offset, unit and constants: those of the columns without a network."""
-        step = max(1, len(x) // SAMPLE)
+        step = sampled(x)
         rows = x.flatten(1)[::step].double()
         weights = torch.ones(len(rows), dtype=torch.float64) if weight is None else weight[::step].double()
         offsets, units = [], []
         for part, own, shared in zip(self.parts, self.own, self.shared, strict=True):
-            pairs = [part.likelihood.baseline(y, weights) for y in part.of(rows).unbind(1)]
-            offset, unit = (torch.stack(values) for values in zip(*pairs, strict=True))  # (count, numbers of one)
+            offset, unit = _baseline(part, rows, weights)  # (count, numbers of one)
             offsets.append(offset[:, :own].reshape(-1))
             units.append(unit[:, :own].reshape(-1))
             if shared.numel():
                 shared.copy_(offset[:, own:])
         self.offset.copy_(torch.cat(offsets))
         self.unit.copy_(torch.cat(units))
+        self.scaled = bool((self.unit != 1).any())
 
     def eta(self, out: Tensor) -> list[Tensor]:
         """η of each part, (…, count, numbers of one)."""
-        scaled = (self.offset + self.unit * out).split(self.sizes, -1)
-        pairs = zip(self.parts, scaled, self.shared, strict=True)
+        scaled = torch.addcmul(self.offset, self.unit, out) if self.scaled else self.offset + out
+        pairs = zip(self.parts, scaled.split(self.sizes, -1), self.shared, strict=True)
         return [_with_shared(own.unflatten(-1, (part.count, -1)), shared) for part, own, shared in pairs]
 
-    def log_prob(self, out: Tensor, x: Tensor) -> Tensor:
-        """log p of rows x (…, n, *shape) given what the network gave for them (…, n, size); leading axes broadcast."""
-        return sum(values.sum(-1) for values in self.each_log_prob(out, x))  # type: ignore[return-value]
+    def log_prob(self, out: Tensor, x: Tensor, *, whole: bool = False) -> Tensor:
+        """log p of rows x (…, n, *shape) given what the network gave for them (…, n, size); leading axes broadcast.
 
-    def each_log_prob(self, out: Tensor, x: Tensor) -> list[Tensor]:
+        Training says `whole` where no value is missing: then this is not looked up, and log p is quick.
+        """
+        return sum(values.sum(-1) for values in self.each_log_prob(out, x, whole=whole))  # type: ignore[return-value]
+
+    def each_log_prob(self, out: Tensor, x: Tensor, *, whole: bool = False) -> list[Tensor]:
         """The same for each target of each part: (…, n, count); 0 where a value is missing."""
         flat = x.flatten(x.ndim - len(self.shape))
-        gaps = bool(flat.isnan().any())
+        gaps = not whole and bool(flat.isnan().any())
         answers = []
         for part, eta in zip(self.parts, self.eta(out), strict=True):
             y = part.of(flat)
             if not gaps:
-                answers.append(part.likelihood.log_prob(eta, y))
+                log_prob = part.likelihood.quick_log_prob if whole else part.likelihood.log_prob
+                answers.append(log_prob(eta, y))
                 continue
             gone = part.likelihood.missing(y)
             wide = gone.unsqueeze(-1) if part.likelihood.event_dim else gone
@@ -133,6 +136,29 @@ class Observed(nn.Module):
     def _flat(part: Part, y: Tensor) -> Tensor:
         y = y.to(torch.get_default_dtype()) if not y.is_floating_point() else y
         return y.flatten(-2) if part.likelihood.event_dim else y
+
+
+def _baseline(part: Part, rows: Tensor, weights: Tensor) -> tuple[Tensor, Tensor]:
+    """η of each column without a network, and its units; a label that no row has counts as half of one row of its own.
+
+    Otherwise a pixel that is never on among these rows would be impossible, and cost without bound where it is on.
+    """
+    likelihood, y = part.likelihood, part.of(rows)
+    if likelihood.labels:
+        classes = part.target.classes or 2
+        labels = torch.arange(classes, dtype=y.dtype).view(-1, *(1,) * (y.ndim - 1)).expand(-1, *y.shape[1:])
+        whole = torch.stack([(y == label).any(0) for label in range(classes)]).all(0)  # columns that show every label
+        labels = torch.where(whole, torch.nan, labels)
+        y, weights = torch.cat([y, labels]), torch.cat([weights, weights.mean().expand(classes) / classes])
+        statistics = likelihood.statistics(y.nan_to_num(), torch.zeros((), dtype=y.dtype))
+        if statistics is not None:  # all columns at once: images have many
+            present = weights.unsqueeze(-1) * ~y.isnan()  # (n, count)
+            mean = torch.einsum("nc,ncm->cm", present, statistics) / present.sum(0).unsqueeze(-1)
+            offset = likelihood.from_statistics(mean, torch.zeros((), dtype=y.dtype))
+            return offset, torch.ones_like(offset)
+    pairs = [likelihood.baseline(own, weights) for own in y.unbind(1)]
+    offset, unit = (torch.stack(values) for values in zip(*pairs, strict=True))
+    return offset, unit
 
 
 def _with_shared(eta: Tensor, shared: Tensor) -> Tensor:

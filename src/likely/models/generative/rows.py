@@ -17,11 +17,14 @@ from torch import Tensor
 
 from ...core.draws import Form, form_of
 from ...core.errors import DataError, ModelFileError
+from ...core.random import isolated
 from ...core.validation import as_rows
 from ...data.coded import Coded, coded_from_json
 from ...data.frame import as_frame, column_of
+from ...inference.dataset import Batch
+from ...inference.training.perturb import augmented
 
-__all__ = ["RowForm"]
+__all__ = ["RowForm", "as_shown"]
 
 MOST = 10**8
 """Numbers that one row of a model in a file may have."""
@@ -122,6 +125,21 @@ class RowForm:
         if not sizes or not shape or not tables or (columns and shape != (len(columns),)):
             raise ModelFileError(f"The file has rows of shape {data['shape']!r} in the form {data['kind']!r}.")
         return RowForm(data["kind"], shape, columns)
+
+
+def as_shown(x: Tensor, inference: Any, seed: int) -> Tensor:
+    """Training rows as the model will see them: with the inference's augmentation, where it has one.
+
+    So a model of binary pixels may be fitted to grey ones, `MAP(augment=Binarise())`.
+    """
+    spec = inference
+    while spec is not None and getattr(spec, "augment", None) is None:
+        spec = getattr(spec, "by", None)
+    if spec is None:
+        return x
+    with isolated(seed):
+        shown = augmented(spec.augment, Batch(x.to(inference.dtype), None, None), (), 1).x
+    return shown[: len(x)]
 
 
 def _columns(condition: Any) -> Any:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from ....core.errors import SpecError
-from ....networks.conv_net import ConvNet
 from ....networks.base import Network, as_network
+from ....networks.conv_net import ConvNet
 from .bijection import Bijection
 
 __all__ = ["ChannelsLast", "Inverted", "Squeeze", "checkerboard"]

@@ -1,0 +1,195 @@
+"""p(z), the distribution of a code before a row is seen.
+
+    Normal()      z ~ N(0, I)
+    Mixture(K)    z ~ Σ_c π_c N(μ_c, σ_c²), learned: with it a VAE clusters (VaDE)
+    Flow(layers)  z = f(u), u ~ N(0, I), with f an invertible network, learned
+
+log p(z) at draws serves every bound. Where a closed form is at hand, `log_ratio` is E_q[log p(z) − log q(z)] (for a
+mixture a lower bound on it, by Jensen's inequality in the component), and saves the noise of the draws.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+
+from ...core.random import current_generator
+from ...core.spec import Spec, is_integer, require
+from ...likelihoods.special import LOG_2PI
+from .affine_flow import AffineFlow
+from .normals import log_normal, noise, to_standard
+
+__all__ = ["Flow", "LatentPrior", "Mixture", "Normal", "PriorModule"]
+
+FLOOR = -3.0
+"""The least log σ_c of a component: a component cannot shrink onto one code."""
+
+
+class PriorModule(nn.Module):
+    """p(z) of codes of so many numbers."""
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        """log p(z), without the last axis."""
+        raise NotImplementedError
+
+    def log_ratio(self, mean: Tensor, log_scale: Tensor) -> Tensor | None:
+        """E[log p(z) − log q(z)] for z ~ q = N(mean, e^log_scale) (or a bound on it); None without a closed form."""
+        return None
+
+    def sample(self, count: int, like: Tensor) -> Tensor:
+        """New codes, (count, latent), of the dtype and on the device of `like`."""
+        raise NotImplementedError
+
+
+class LatentPrior(Spec, axis="latent_prior"):
+    """What is believed of a code."""
+
+    @property
+    def epochs_before(self) -> int:
+        """Epochs of plain autoencoding, from whose codes the prior starts; 0 if it needs no start."""
+        return 0
+
+    def build(self, latent: int) -> PriorModule:
+        """Its module for codes of so many numbers."""
+        raise NotImplementedError
+
+
+class Normal(LatentPrior):
+    """z ~ N(0, I).
+
+    >>> Normal().build(2).log_prob(torch.zeros(1, 2))
+    tensor([-1.8379])
+    """
+
+    def build(self, latent: int) -> PriorModule:
+        return _Standard(latent)
+
+
+class Mixture(LatentPrior):
+    """z ~ Σ_c π_c N(μ_c, diag σ_c²), learned with the rest.
+
+    Training starts after `pretrain` epochs of plain autoencoding, from a Gaussian mixture of the codes so far:
+    components that start in the same place would never part.
+
+    >>> Mixture(3).build(2).log_prob(torch.zeros(5, 2)).shape
+    torch.Size([5])
+    """
+
+    components: int = 10
+    pretrain: int = 20
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(2, pretrain=1)
+
+    def validate(self) -> None:
+        require(is_integer(self.components), self, "components", "a positive integer")
+        require(is_integer(self.pretrain), self, "pretrain", "a positive number of epochs")
+
+    @property
+    def epochs_before(self) -> int:
+        return self.pretrain
+
+    def build(self, latent: int) -> PriorModule:
+        return MixtureModule(self.components, latent)
+
+
+class Flow(LatentPrior):
+    """z = f(u), u ~ N(0, I): `layers` affine couplings whose networks have `hidden` units.
+
+    >>> Flow(2).build(3).sample(4, torch.zeros(1)).shape
+    torch.Size([4, 3])
+    """
+
+    layers: int = 4
+    hidden: int = 64
+
+    @classmethod
+    def example(cls) -> Self:
+        return cls(layers=2, hidden=4)
+
+    def validate(self) -> None:
+        require(is_integer(self.layers), self, "layers", "a positive integer")
+        require(is_integer(self.hidden), self, "hidden", "a positive integer")
+
+    def build(self, latent: int) -> PriorModule:
+        return _Flowing(latent, self.layers, self.hidden)
+
+
+class _Standard(PriorModule):
+    def __init__(self, latent: int) -> None:
+        super().__init__()
+        self.latent = latent
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        return -0.5 * (z.square().sum(-1) + LOG_2PI * z.shape[-1])
+
+    def log_ratio(self, mean: Tensor, log_scale: Tensor) -> Tensor:
+        return -to_standard(mean, log_scale)
+
+    def sample(self, count: int, like: Tensor) -> Tensor:
+        return noise(count, self.latent, like=like)
+
+
+class MixtureModule(PriorModule):
+    """Σ_c π_c N(μ_c, σ_c²), with what clustering asks: `responsibilities`."""
+
+    def __init__(self, components: int, latent: int) -> None:
+        super().__init__()
+        self.logits = nn.Parameter(torch.zeros(components))
+        self.mean = nn.Parameter(torch.randn(components, latent))
+        self.log_scale = nn.Parameter(torch.zeros(components, latent))
+
+    @torch.no_grad()
+    def start(self, weights: Tensor, means: Tensor, variances: Tensor) -> None:
+        """Begin at a mixture that was found otherwise."""
+        self.logits.copy_(weights.clamp_min(1e-6).log())
+        self.mean.copy_(means)
+        self.log_scale.copy_(0.5 * variances.log().clamp_min(2 * FLOOR))
+
+    def _scales(self) -> Tensor:
+        return self.log_scale.clamp_min(FLOOR)
+
+    def _log_weights(self) -> Tensor:
+        return torch.log_softmax(self.logits, -1)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        parts = log_normal(z.unsqueeze(-2), self.mean, self._scales())  # (…, components)
+        return torch.logsumexp(parts + self._log_weights(), -1)
+
+    def _expected(self, mean: Tensor, log_scale: Tensor) -> Tensor:
+        """log π_c + E_q log N(z; μ_c, σ_c), (…, components)."""
+        scales = self._scales()
+        gap = (mean.unsqueeze(-2) - self.mean).square() + (2 * log_scale).exp().unsqueeze(-2)
+        level = 2 * scales.sum(-1) + LOG_2PI * mean.shape[-1]
+        return self._log_weights() - 0.5 * (gap * (-2 * scales).exp()).sum(-1) - 0.5 * level
+
+    def log_ratio(self, mean: Tensor, log_scale: Tensor) -> Tensor:
+        entropy = log_scale.sum(-1) + 0.5 * (1 + LOG_2PI) * mean.shape[-1]
+        return torch.logsumexp(self._expected(mean, log_scale), -1) + entropy
+
+    def responsibilities(self, mean: Tensor, log_scale: Tensor) -> Tensor:
+        """q(c | x) ∝ π_c exp E_q log N(z; μ_c, σ_c): the best q for the bound, (…, components)."""
+        return torch.softmax(self._expected(mean, log_scale), -1)
+
+    def sample(self, count: int, like: Tensor) -> Tensor:
+        probabilities = torch.softmax(self.logits, -1)
+        generator = current_generator(self.mean.device)
+        chosen = torch.multinomial(probabilities, count, replacement=True, generator=generator)
+        spread = self._scales().exp()[chosen]
+        return self.mean[chosen] + spread * noise(count, self.mean.shape[1], like=like)
+
+
+class _Flowing(PriorModule):
+    def __init__(self, latent: int, layers: int, hidden: int) -> None:
+        super().__init__()
+        self.flow = AffineFlow(latent, layers, hidden)
+
+    def log_prob(self, z: Tensor) -> Tensor:
+        u, log_det = self.flow.inverse(z)
+        return -0.5 * (u.square().sum(-1) + LOG_2PI * z.shape[-1]) + log_det
+
+    def sample(self, count: int, like: Tensor) -> Tensor:
+        return self.flow(noise(count, len(self.flow.shift), like=like))
