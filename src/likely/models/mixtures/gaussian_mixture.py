@@ -22,7 +22,7 @@ from ...inference.latent.latent import Params
 from ..averaged import INFO
 from ..emissions.gaussian import GaussianEmission
 from ..emissions.gaussian_density import Covariance
-from ..emissions.starts import Init, features
+from ..emissions.starts import Init
 from .components import Components
 from .finite_mixture import _FiniteMixture, listed, require_number
 
@@ -187,8 +187,8 @@ class _FromMeans(Components):
 
     def _first(self, seed: int) -> tuple[np.ndarray, Tensor]:
         chosen = self._sample(seed)
-        rows = self.x[torch.from_numpy(chosen)].double()
-        both = torch.from_numpy(features(torch.cat([self.means, rows])))
-        nearest = torch.cdist(both[self.components :], both[: self.components]).argmin(1)
+        centre, unit = self.gaussian.centre, self.gaussian.variance.sqrt()  # weighted: a weight is so many rows
+        rows = ((self.x[torch.from_numpy(chosen)].double() - centre) / unit).nan_to_num(nan=0.0)
+        nearest = torch.cdist(rows, (self.means - centre) / unit).argmin(1)
         weight = torch.nn.functional.one_hot(nearest, self.components).double()
         return chosen, weight if self.weight is None else weight * self.weight[chosen].unsqueeze(-1)
