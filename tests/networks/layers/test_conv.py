@@ -1,4 +1,7 @@
 import itertools
+import os
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -100,7 +103,7 @@ def test_circular_convolution_moves_with_the_image(dims):
 
 
 def test_the_output_lies_in_memory_channel_by_channel():
-    conv = Conv(1, 8, 3)
+    conv = Conv(1, 16, 3)
     assert conv.weight.is_contiguous()
     assert conv(torch.randn(2, 1, 6, 6)).is_contiguous(memory_format=torch.channels_last)
 
@@ -170,3 +173,20 @@ def test_the_smallest_image_is_named_and_works(padding, kernel, dims):
 
 def test_even_kernels_have_one_more_position_behind():
     assert [room_before(k) for k in (1, 2, 3, 4, 5)] == [0, 0, 1, 1, 2]
+
+
+def test_training_with_few_kernels_stays_inside_its_memory():
+    """glibc looks at the ends of every block of memory that is freed, and aborts where something was written there."""
+    code = """
+import torch
+from likely.networks.layers.conv import Conv
+torch.set_num_threads(1)
+x = torch.randn(12, 1, 12, 12)
+network = torch.nn.Sequential(Conv(1, 4, 3, bias=False), Conv(4, 4, 3), Conv(4, 8, 1, stride=2), torch.nn.Flatten(1))
+for _ in range(40):
+    network(x).sum().backward()
+print("sound")
+"""
+    checked = {**os.environ, "MALLOC_CHECK_": "3"}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=checked)
+    assert done.stdout.strip() == "sound", done.stderr

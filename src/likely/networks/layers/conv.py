@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -140,7 +140,10 @@ class Conv(nn.Module):
             x = functional.pad(x, [before, behind] * self.dims, mode=mode)
         if self.dims == 1:
             return functional.conv1d(x, self.weight, self.bias, self.stride, inside, self.dilation)
-        return functional.conv2d(x, _channels_last(self.weight), self.bias, self.stride, inside, self.dilation)
+        if _may_reorder(self.weight):
+            return functional.conv2d(x, _channels_last(self.weight), self.bias, self.stride, inside, self.dilation)
+        x = functional.conv2d(x.contiguous(), self.weight, self.bias, self.stride, inside, self.dilation)
+        return _ContiguousGradient.apply(x)
 
     def extra_repr(self) -> str:
         """The choices that differ from a plain convolution."""
@@ -226,6 +229,38 @@ def _attempt(module: nn.Module, shape: Sequence[int]) -> tuple[int, ...] | None:
             return tuple(module(torch.empty(2, *shape)).shape[1:])
     except RuntimeError:  # a kernel, a block or a mirror image larger than what is left
         return None
+
+
+def _may_reorder(weight: Tensor) -> bool:
+    """Whether torch trains with these kernels in another order of memory without writing beyond its own.
+
+    Kernels of one channel or of one position lie in memory the same way in both orders. Unless there is a multiple of
+    16 of them, their gradient in the other order is written past its end (torch 2.13 on a CPU).
+    """
+    ambiguous = weight.shape[1] == 1 or weight[0, 0].numel() == 1
+    return not ambiguous or weight.shape[0] % 16 == 0
+
+
+class _ContiguousGradient(torch.autograd.Function):
+    """x itself, whose gradient comes back in the usual order of memory, whatever order the next layer gave it."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        return x.view_as(x)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        """Nothing is kept."""
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+        return gradient.contiguous()
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Tensor) -> Tensor:  # type: ignore[override]
+        return tangent.view_as(tangent)
 
 
 def _channels_last(weight: Tensor) -> Tensor:
