@@ -7,6 +7,7 @@ for NumPyro without its compilation is there to see what that costs.
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -41,7 +42,8 @@ class Run(NamedTuple):
 
 
 def run(repeats: int = 3) -> list[Result]:
-    names = ("likely", "NumPyro NUTS", "Pyro NUTS")
+    pyro = importlib.util.find_spec("pyro") is not None
+    names = ("likely", "NumPyro NUTS", *(("Pyro NUTS",) if pyro else ()))
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for repeat in range(repeats):  # interleaved; each in a process of its own, so that nothing is compiled already
         for name in names[: 3 if repeat == 0 else 2]:
@@ -68,7 +70,7 @@ def run(repeats: int = 3) -> list[Result]:
     return [
         line("NumPyro NUTS", "NumPyro NUTS", 1 / 5, _whole),
         line("NumPyro NUTS, compiled", "NumPyro NUTS", None, lambda run: run.compiled or run.seconds),
-        line("Pyro NUTS", "Pyro NUTS", 1 / 50, _whole),
+        *([line("Pyro NUTS", "Pyro NUTS", 1 / 50, _whole)] if pyro else []),
     ]
 
 
