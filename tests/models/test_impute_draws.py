@@ -20,7 +20,7 @@ LOADINGS = RNG.normal(size=(3, 3, 1))
 NOISE = RNG.uniform(0.3, 1.5, size=(3, 3))
 COVARIANCES = LOADINGS @ LOADINGS.transpose(0, 2, 1) + np.stack([np.diag(own) for own in NOISE])
 HOLES = np.array([[0.7, np.nan, 0.2], [np.nan, -1.0, np.nan], [np.nan, np.nan, np.nan], [1.0, 2.0, 3.0]])
-DRAWS = 4000
+DRAWS = 600
 
 
 def conditional(means, covariances, row):
@@ -90,9 +90,9 @@ def test_labels_are_the_most_probable_over_all_draws():
     assert model._point()["eta"].shape == (1, 2)
     model.draws_ = {"eta": eta[:, None], "weights": np.ones((3, 1)), "member_weights": np.array([0.4, 0.3, 0.3])}
     assert model.impute([[np.nan]]) == 1.0
-    several = model.impute([[np.nan]], draws=2000, random_state=0)
+    several = model.impute([[np.nan]], draws=600, random_state=0)
     chance = np.array([0.4, 0.3, 0.3]) @ chances[:, 1]
-    assert abs(several.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / 2000)  # false alarm below 1e-8
+    assert abs(several.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / 600)  # false alarm below 1e-8
 
 
 def test_steps_of_a_hidden_markov_model_are_filled_by_the_average_over_draws():

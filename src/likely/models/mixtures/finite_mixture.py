@@ -37,6 +37,9 @@ from .responsibilities import blocks, split
 
 __all__: list[str] = []
 
+TOGETHER = 4096
+"""Rows whose missing values are drawn at once."""
+
 
 class _FiniteMixture(DensityMixin, Averaged):
     """K components with weights. A subclass says what its components are and how they are kept."""
@@ -189,11 +192,15 @@ class _FiniteMixture(DensityMixin, Averaged):
                 some = partial[rows]
                 x[gaps[rows]] = torch.where(some.isnan(), emission.expected(own, some, share), some)
             return in_form(x.numpy(), form_of(X), getattr(self, "feature_names_in_", None))
-        several = x.repeat(count_of(draws, "draws"), 1, 1)
+        count = count_of(draws, "draws")
+        several = x.repeat(count, 1, 1)
         with isolated(self._seed(random_state)):
             for rows, share in self._shares(partial):
-                for one in several:
-                    one[gaps[rows]] = self._filled(partial[rows], share)[0]
+                step = max(1, TOGETHER // len(share))
+                for first in range(0, count, step):
+                    times = min(step, count - first)
+                    filled, _ = self._filled(partial[rows].repeat(times, 1), share.repeat(times, 1))
+                    several[first : first + times, gaps[rows]] = filled.unflatten(0, (times, -1))
         return several.numpy()
 
     def _shares(self, x: Tensor) -> Iterator[tuple[slice, Tensor]]:
