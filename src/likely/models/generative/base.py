@@ -33,7 +33,7 @@ from ...priors import Prior
 from ..emissions import Columns
 from .condition import ConditionForm
 from .files import restore, state_of
-from .module import DensityModule, UnderCondition, ask
+from .module import DensityModule, UnderCondition, ask, with_error
 from .observed import columns_of
 from .rows import RowForm, as_shown
 
@@ -261,16 +261,10 @@ class _Generative(DensityMixin, Estimator):
             for first in range(0, len(x), step):
                 rows = slice(first, first + step)
                 given = None if condition is None else condition[rows]
-                answer = ask(self.posterior_, member, "log_prob", x[rows], given, draws).double()
-                error = torch.zeros_like(answer)
-                if answer.ndim == 2:  # log-weights: log of their mean, and its error by the delta method
-                    count = len(answer)
-                    mean = torch.logsumexp(answer, 0) - math.log(count)
-                    relative = (answer - mean).exp()
-                    error = relative.std(0) / math.sqrt(count) if count > 1 else torch.full_like(mean, math.nan)
-                    answer = mean
-                values.append(answer)
-                errors.append(error)
+                answer = ask(self.posterior_, member, "log_prob", x[rows], given, draws)
+                value, error = answer if isinstance(answer, tuple) else with_error(answer.double())
+                values.append(value.double())
+                errors.append(error.double())
         return torch.cat(values).cpu(), torch.cat(errors).cpu()
 
     def score(self, X: Any, condition: Any = None, sample_weight: Any = None) -> float:

@@ -7,6 +7,7 @@ Random numbers come from `core.random.current_generator`, so the one who asks ow
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from torch.func import functional_call
 from ...core.errors import DataError
 from ...inference import Posterior
 
-__all__ = ["DensityModule", "UnderCondition", "ask"]
+__all__ = ["DensityModule", "UnderCondition", "ask", "with_error"]
 
 
 class DensityModule(nn.Module):
@@ -29,8 +30,8 @@ class DensityModule(nn.Module):
         """What training adds up: log p of each row, or one draw of a bound on it, (n,)."""
         raise NotImplementedError
 
-    def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Tensor:
-        """log p of each row, or log-weights of `draws` whose mean estimates p: (n,) or (draws, n)."""
+    def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Tensor | tuple[Tensor, Tensor]:
+        """log p of each row (n,); or log-weights (draws, n) whose mean estimates p; or an estimate and its error."""
         return self.forward(x, condition)
 
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
@@ -77,3 +78,17 @@ def ask(posterior: Posterior, member: int, method: str, *arguments: Any, **optio
         parameters, buffers = posterior.member(member)
         own = {f"inner.{name}": value for name, value in (parameters | buffers).items()}
         return functional_call(_Question(module), own, (method, arguments, options))
+
+
+def with_error(answer: Tensor) -> tuple[Tensor, Tensor]:
+    """Of log-weights (draws, n): the log of their mean, and its standard error by the delta method. Else no error.
+
+    >>> with_error(torch.tensor([[0.0], [0.0]]))
+    (tensor([0.]), tensor([0.]))
+    """
+    if answer.ndim == 1:
+        return answer, torch.zeros_like(answer)
+    count = len(answer)
+    mean = torch.logsumexp(answer, 0) - math.log(count)
+    relative = (answer - mean).exp()
+    return mean, relative.std(0) / math.sqrt(count) if count > 1 else torch.full_like(mean, math.nan)

@@ -1,0 +1,352 @@
+"""Diffusion: rows are made of noise, by undoing step by step what adding noise did.
+
+xₜ = αₜ x₀ + σₜ ε        x̂₀ = f(xₜ, t; θ)        p(xₛ | xₜ) = q(xₛ | xₜ, x̂₀)
+
+log p(x) ≥ E log p(x | z₀) − KL(q(x₁|x) ‖ p(x₁)) − ½ Σₜ (SNR(s) − SNR(t)) ‖x − x̂₀(xₜ, t)‖²
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from ...core.draws import count_of
+from ...core.errors import DataError, SpecError
+from ...core.random import current_generator, isolated, normal_like
+from ...core.spec import as_spec, is_integer
+from ...inference import MAP, Inference
+from ...inference.training.averaging import EMA
+from ...likelihoods import Normal
+from ...networks import MLP
+from ...optim import Adam
+from ...optim import Cosine as CosineRate
+from ...priors import Flat
+from .base import _Generative
+from .features import Features
+from .field import Field
+from .gaussian_steps import Predicts, data_from, level_at, target_of
+from .module import DensityModule, ask
+from .probability_flow import flow_log_prob
+from .samplers import DDPM, Denoiser, Sampler
+from .schedules import Cosine, NoiseSchedule, Path
+
+__all__ = ["Diffusion"]
+
+UNCONDITIONED = 0.1
+"""The fraction of training rows whose condition is hidden, so that guidance can leave it out."""
+JUMPS = 3
+"""How often each step is done anew when gaps are filled, so that both parts of a row come to agree."""
+DRAWS = 64
+"""Times at which the bound is looked at, if no number is given."""
+
+
+class Diffusion(_Generative):
+    """A diffusion model of rows, images or conditions of them.
+
+    `network` takes rows and a condition (`MLP`, `UNet` for images, any module f(x, condition)); what it answers is
+    the "noise", the "data" or the "velocity" (`predict`). `schedule` says how noise comes: `Cosine()`, `Linear()`,
+    `Exploding()`, or `Learned()`. `sampler` is `DDPM()`, `DDIM(n)` or `Heun(n)`; `guidance` > 1 pushes draws towards
+    their condition, beyond p(x | condition). A condition may be a label, a vector, or an image (of fewer pixels too).
+
+    Training minimises ‖target − answer‖² at all times (`weighting="simple"`), or the bound itself ("bound").
+    `log_prob` is that bound over `steps` steps, or with `likelihood="flow"` an estimate by the probability-flow ODE.
+
+    >>> import numpy as np
+    >>> from likely.inference import MAP
+    >>> rows = np.random.default_rng(0).normal(size=(64, 2))
+    >>> model = Diffusion(MLP((16,)), steps=20, inference=MAP(epochs=2), random_state=0).fit(rows)
+    >>> model.sample(3, random_state=0).shape
+    (3, 2)
+    """
+
+    def __init__(
+        self,
+        network: Any = MLP((128, 128, 128), activation="silu"),  # noqa: B008 (specs are frozen values)
+        predict: Predicts = "velocity",
+        schedule: NoiseSchedule | str = Cosine(),  # noqa: B008
+        steps: int = 1000,
+        sampler: Sampler | str = DDPM(200),  # noqa: B008
+        guidance: float = 1.0,
+        weighting: Literal["simple", "bound"] = "simple",
+        likelihood: Literal["bound", "flow"] = "bound",
+        prior: Any = Flat(),  # noqa: B008
+        inference: Any = "auto",
+        random_state: Any = None,
+        device: Any = "auto",
+        verbose: bool = False,
+    ) -> None:
+        self.network = network
+        self.predict = predict
+        self.schedule = schedule
+        self.steps = steps
+        self.sampler = sampler
+        self.guidance = guidance
+        self.weighting = weighting
+        self.likelihood = likelihood
+        self.prior = prior
+        self.inference = inference
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    @property
+    def log_prob_kind_(self) -> str:  # type: ignore[override]
+        """The bound is one; an ODE solved by steps gives an estimate."""
+        return "bound" if self.likelihood == "bound" else "estimate"
+
+    # --- what makes it a diffusion ------------------------------------------------------------------------------
+    def _check_arguments(self) -> None:
+        choices = {
+            "predict": ("noise", "data", "velocity"),
+            "weighting": ("simple", "bound"),
+            "likelihood": ("bound", "flow"),
+        }
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise SpecError(f"{name}={getattr(self, name)!r} must be one of {', '.join(map(repr, allowed))}.")
+        if not is_integer(self.steps, 2):
+            raise SpecError(f"steps={self.steps!r} must be an integer of 2 or more.")
+        if not isinstance(self.guidance, int | float) or not self.guidance >= 0:
+            raise SpecError(f"guidance={self.guidance!r} must be a number, 0 or more; 1 is p(x | condition) itself.")
+        as_spec(self.schedule, NoiseSchedule, "schedule")
+        as_spec(self.sampler, Sampler, "sampler")
+
+    def _likelihood(self) -> Any:
+        return Normal()
+
+    def _check_rows(self, x: Tensor) -> None:
+        super()._check_rows(x)
+        text = [column.name for column in self.form_.columns if column.kind == "category"]
+        if text:
+            raise DataError(
+                f"Column {text[0]!r} is text, and Diffusion adds noise to numbers; Autoregressive, VAE and Flow take "
+                "tables with text. Or give it as a condition."
+            )
+        self._warn_of_constants(x)
+
+    def _module(self) -> DensityModule:
+        condition = None if self.condition_ is None else self.condition_.shape
+        schedule = as_spec(self.schedule, NoiseSchedule, "schedule")
+        units = Features(self.columns_, self.form_.shape, missing=False)
+        return Denoising(
+            self.network, units, self.form_.shape, condition, self.predict, schedule, self.steps, self._settings()
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        sampler = as_spec(self.sampler, Sampler, "sampler")
+        return {
+            "sampler": sampler,
+            "guidance": float(self.guidance),
+            "weighting": self.weighting,
+            "likelihood": self.likelihood,
+        }
+
+    def _automatic(self, rows: int) -> Inference:
+        batch = min(128, max(1, rows // 4))
+        epochs = max(20, min(4_000, 10_000 * batch // max(1, rows)))
+        return MAP(
+            Adam(1e-3), epochs=epochs, batch_size=batch, schedule=CosineRate(), clip_norm=1.0, average=EMA(0.999)
+        )
+
+    def _draws(self, draws: int | None) -> int:
+        return DRAWS if draws is None else count_of(draws, "draws")
+
+    # --- questions ----------------------------------------------------------------------------------------------
+    def trajectory(self, n: int = 1, condition: Any = None, random_state: Any = None) -> Any:
+        """Rows on their way from noise, (sampler's steps + 1, n, *shape): the first are noise, the last new rows."""
+        given = self._spread_condition(condition, count_of(n)) if hasattr(self, "posterior_") else None
+        with isolated(self._seed(random_state)):
+            return self._cpu(ask(self.posterior_, 0, "trajectory", count_of(n), given)).numpy()
+
+
+class Denoising(DensityModule):
+    """x̂₀ of noisy rows in units of the data, and what follows from it."""
+
+    low: Tensor
+    high: Tensor
+
+    def __init__(
+        self,
+        network: Any,
+        units: Features,
+        shape: tuple[int, ...],
+        condition: tuple[int, ...] | None,
+        predict: Predicts,
+        schedule: NoiseSchedule,
+        steps: int,
+        settings: dict[str, Any],
+    ) -> None:
+        super().__init__()
+        self.units, self.shape, self.predict, self.steps = units, shape, predict, steps
+        self.settings = settings
+        self.resized = condition is not None and len(condition) == len(shape) == 3
+        told = condition
+        if condition is not None:  # one number more says whether the condition is given
+            told = (condition[0] + 1, *shape[1:]) if self.resized else (math.prod(condition) + 1,)
+        self.path: Path = schedule.path()
+        self.field = Field(network, shape, told)
+        self.register_buffer("low", torch.full((math.prod(shape),), -1.0))
+        self.register_buffer("high", torch.full((math.prod(shape),), 1.0))
+
+    @torch.no_grad()
+    def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
+        self.units.adapt(x, weight)
+        rows = self.units.double()(x.double()).flatten(1)
+        self.units.to(self.low.dtype)
+        self.low.copy_(rows.amin(0))
+        self.high.copy_(rows.amax(0))
+
+    # --- the network --------------------------------------------------------------------------------------------
+    def told(self, condition: Tensor | None, given: Tensor | None = None) -> Tensor | None:
+        """The condition with a number that says whether it is given; hidden ones are 0 throughout."""
+        if condition is None:
+            return None
+        rows = condition if self.resized else condition.flatten(1)
+        if self.resized and rows.shape[2:] != self.shape[1:]:
+            rows = interpolate(rows, self.shape[1:], mode="bilinear", align_corners=False)
+        flag = torch.ones_like(rows[:, :1])
+        both = torch.cat([rows, flag], 1)
+        return both if given is None else both * given.to(both).view(-1, *(1,) * (both.ndim - 1))
+
+    def answer(self, x: Tensor, t: Tensor, told: Tensor | None) -> Tensor:
+        """What the network says of noisy rows, which it sees with a variance of about 1."""
+        level = level_at(self.path, t, x.ndim)
+        inside = x / (level.alpha.square() + level.sigma.square()).sqrt() if self.path.exploding else x
+        return self.field(inside, t, told)
+
+    def data(self, x: Tensor, t: Tensor, told: Tensor | None) -> Tensor:
+        """x̂₀."""
+        return data_from(self.predict, self.answer(x, t, told), x, level_at(self.path, t, x.ndim))
+
+    def denoiser(self, condition: Tensor | None, *, clip: bool) -> Denoiser:
+        """x̂₀(x, t), guided, and within the range of the training rows if `clip`."""
+        told = self.told(condition)
+        guidance = self.settings["guidance"]
+
+        def denoise(x: Tensor, t: Tensor) -> Tensor:
+            data = self.data(x, t, told)
+            if told is not None and guidance != 1:
+                without = self.data(x, t, torch.zeros_like(told))
+                data = without + guidance * (data - without)
+            if not clip:
+                return data
+            flat = data.flatten(1)
+            return torch.minimum(torch.maximum(flat, self.low), self.high).view_as(data)
+
+        return denoise
+
+    # --- training and the bound ---------------------------------------------------------------------------------
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        z = self.units(x)
+        t = _evenly(len(x), x)
+        told = None
+        if condition is not None:
+            hidden = torch.empty(len(x), device=x.device).uniform_(generator=current_generator(x.device))
+            told = self.told(condition, hidden >= (UNCONDITIONED if self.training else 0.0))
+        if self.settings["weighting"] == "bound" or not self.training:
+            return self.constant(z) - self.term(z, (t * self.steps).ceil().clamp_min(1), told)
+        level = level_at(self.path, t, z.ndim)
+        noise = normal_like(z)
+        answer = self.answer(level.alpha * z + level.sigma * noise, t, told)
+        return -0.5 * (target_of(self.predict, z, noise, level) - answer).square().flatten(1).sum(1)
+
+    def term(self, z: Tensor, index: Tensor, told: Tensor | None) -> Tensor:
+        """Σₜ of the KL divergences, estimated from step number `index` (n,) of each row, counted from 1."""
+        t, s = index / self.steps, (index - 1) / self.steps
+        level = level_at(self.path, t, z.ndim)
+        guess = self.data(level.alpha * z + level.sigma * normal_like(z), t, told)
+        fall = self.path.log_snr(s).exp() - self.path.log_snr(t).exp()
+        return 0.5 * self.steps * fall * (z - guess).square().flatten(1).sum(1)
+
+    def constant(self, z: Tensor) -> Tensor:
+        """E log p(x | z₀) − KL(q(x₁|x) ‖ p(x₁)) in the units of the data: closed forms without the network."""
+        size = z[0].numel()
+        ends = torch.tensor([0.0, 1.0], dtype=z.dtype, device=z.device)
+        alpha, sigma = self.path.alpha(ends), self.path.sigma(ends)
+        first = -0.5 * size * (1 + math.log(2 * math.pi)) - size * torch.log(sigma[0] / alpha[0])
+        variance = self.noise_variance(z)
+        drift = (alpha[1] ** 2 * z.square().flatten(1).sum(1)) / variance
+        last = 0.5 * (drift + size * (sigma[1] ** 2 / variance - 1 - torch.log(sigma[1] ** 2 / variance)))
+        return first - last - self.units.scale.log().sum()
+
+    def noise_variance(self, like: Tensor) -> Tensor:
+        """The variance of a number at time 1, where new rows begin."""
+        end = torch.ones(1, dtype=like.dtype, device=like.device)
+        return (self.path.alpha(end) ** 2 + self.path.sigma(end) ** 2)[0]
+
+    def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Any:
+        z, told = self.units(x), self.told(condition)
+        if self.settings["likelihood"] == "flow":
+            value = flow_log_prob(lambda rows, t: self.data(rows, t, told), self.path, z, float(self.noise_variance(z)))
+            return value - self.units.scale.log().sum(), torch.zeros_like(value)
+        values = []
+        shift = torch.rand(len(x), generator=current_generator(x.device), dtype=x.dtype)
+        for k in range(draws):  # times of one row are spread evenly over all steps
+            index = (((shift + k / draws) % 1.0) * self.steps).floor() + 1
+            values.append(self.constant(z) - self.term(z, index, told))
+        each = torch.stack(values)
+        return each.mean(0), each.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(each[0], math.nan)
+
+    # --- draws --------------------------------------------------------------------------------------------------
+    def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
+        denoise, start = self.denoiser(condition, clip=True), self.noise(count)
+        return self.back(self.settings["sampler"].run(denoise, self.path, start, self.steps))
+
+    def trajectory(self, count: int, condition: Tensor | None = None) -> Tensor:
+        """All states of `sample`."""
+        sampler, denoise = self.settings["sampler"], self.denoiser(condition, clip=True)
+        return torch.stack(
+            [self.back(state) for state in sampler.walk(denoise, self.path, self.noise(count), self.steps)]
+        )
+
+    def noise(self, count: int) -> Tensor:
+        """Rows at time 1."""
+        like = self.low.new_empty(count, *self.shape)
+        return normal_like(like) * self.noise_variance(like).sqrt()
+
+    def back(self, z: Tensor) -> Tensor:
+        """From the units of the network to those of the data."""
+        return (z.flatten(1) * self.units.scale + self.units.centre).unflatten(1, self.shape)
+
+    def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
+        """Known parts are noised to each level and joined with what the model makes; a step is repeated to agree."""
+        gaps = x.isnan()
+        z = self.units(x).nan_to_num()
+        sampler = DDPM(min(100, self.steps))
+        times = sampler.times(self.steps)
+        denoise = self.denoiser(condition, clip=True)
+        filled = []
+        for _ in range(draws):
+            state = self.noise(len(x))
+            for now, next_ in pairwise(times[:-1]):
+                s = z.new_full((len(z),), next_)
+                for jump in range(JUMPS):
+                    new = sampler.step(denoise, self.path, state, now, next_)
+                    level = level_at(self.path, s, z.ndim)
+                    new = torch.where(gaps, new, level.alpha * z + level.sigma * normal_like(z))
+                    if jump + 1 < JUMPS:
+                        state = self.forth(new, next_, now)
+                state = new
+            data = denoise(state, z.new_full((len(z),), times[-2]))
+            filled.append(torch.where(gaps, self.back(data), x))
+        return torch.stack(filled)
+
+    def forth(self, x: Tensor, now: float, later: float) -> Tensor:
+        """A draw of q(xₜ | xₛ), s = now < t = later."""
+        s, t = (x.new_full((len(x),), time) for time in (now, later))
+        before, after = level_at(self.path, s, x.ndim), level_at(self.path, t, x.ndim)
+        ratio = after.alpha / before.alpha
+        spread = (after.sigma.square() - (ratio * before.sigma).square()).clamp_min(0).sqrt()
+        return ratio * x + spread * normal_like(x)
+
+
+def _evenly(count: int, like: Tensor) -> Tensor:
+    """Times of a batch, spread evenly over [0, 1] with one random shift: less noise than independent ones."""
+    shift = torch.rand((), generator=current_generator(like.device), dtype=like.dtype, device=like.device)
+    steps = torch.arange(count, dtype=like.dtype, device=like.device) / max(1, count)
+    return (steps + shift) % 1.0
