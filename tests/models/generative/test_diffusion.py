@@ -59,13 +59,13 @@ def test_the_terms_sum_to_a_bound_that_is_tight_for_many_steps(schedule, seed):
 
     A step with SNR(s)/SNR(t) = r costs ½(r − 1) where ½ log r is due; that is all of the gap but the ends.
     """
-    rows = torch.linspace(-2, 2, 9, dtype=torch.float64)[:, None]
+    rows = torch.tensor([[-1.0], [1.0]], dtype=torch.float64).repeat(4, 1)  # of variance 1, as the density
     log_p = torch.distributions.Normal(0.0, 1.0).log_prob(rows[:, 0])
     gaps = []
     for steps in (20, 2000):
         module = exact_module(schedule, steps)
         with torch.no_grad(), drawing(seed):
-            bound, error = module.log_prob(rows, None, 1000)
+            bound, error = module.log_prob(rows, None, 500)
         # errors of stratified draws are smaller than the plain ones reported: 6 of these have false alarms < 1e-8
         assert bool((bound < log_p + 6 * error + 1e-6).all())
         gaps.append(float((log_p - bound).mean()))
@@ -98,10 +98,10 @@ def test_new_rows_have_the_moments_of_the_data():
 
 
 def test_bound_and_flow_agree_with_the_exact_density():
-    bound = diffusion(steps=200, inference=QUICK.replace(epochs=60)).fit(ROWS)
+    bound = diffusion(steps=2000, inference=QUICK.replace(epochs=60)).fit(ROWS)
     z = (ROWS - [3.0, -1.0]) / [2.0, 0.5]
     exact = (-0.5 * z**2 - np.log([2.0, 0.5]) - 0.5 * math.log(2 * math.pi)).sum(1)
-    value, error = bound.log_prob(ROWS[:100], draws=200, return_error=True)
+    value, error = bound.log_prob(ROWS[:100], draws=100, return_error=True)
     assert bound.log_prob_kind_ == "bound"
     assert (error > 0).all()
     assert abs(value.mean() - exact[:100].mean()) < 0.4

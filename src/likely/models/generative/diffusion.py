@@ -315,26 +315,21 @@ class Denoising(DensityModule):
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
         """Known parts are noised to each level and joined with what the model makes; a step is repeated to agree."""
-        gaps = x.isnan()
-        z = self.units(x).nan_to_num()
+        rows = x.repeat(draws, *(1 for _ in self.shape))
+        given = None if condition is None else condition.repeat(draws, *(1 for _ in condition.shape[1:]))
+        gaps, z = rows.isnan(), self.units(rows).nan_to_num()
         sampler = DDPM(min(100, self.steps))
         times = sampler.times(self.steps)
-        denoise = self.denoiser(condition, clip=True)
-        filled = []
-        for _ in range(draws):
-            state = self.noise(len(x))
-            for now, next_ in pairwise(times[:-1]):
-                s = z.new_full((len(z),), next_)
-                for jump in range(JUMPS):
-                    new = sampler.step(denoise, self.path, state, now, next_)
-                    level = level_at(self.path, s, z.ndim)
-                    new = torch.where(gaps, new, level.alpha * z + level.sigma * normal_like(z))
-                    if jump + 1 < JUMPS:
-                        state = self.forth(new, next_, now)
-                state = new
-            data = denoise(state, z.new_full((len(z),), times[-2]))
-            filled.append(torch.where(gaps, self.back(data), x))
-        return torch.stack(filled)
+        denoise = self.denoiser(given, clip=True)
+        state = self.noise(len(z))
+        for now, next_ in pairwise(times[:-1]):
+            level = level_at(self.path, z.new_full((len(z),), next_), z.ndim)
+            for jump in range(JUMPS):
+                new = sampler.step(denoise, self.path, state, now, next_)
+                new = torch.where(gaps, new, level.alpha * z + level.sigma * normal_like(z))
+                state = self.forth(new, next_, now) if jump + 1 < JUMPS else new
+        data = self.back(denoise(state, z.new_full((len(z),), times[-2])))
+        return torch.where(gaps, data, rows).unflatten(0, (draws, len(x)))
 
     def forth(self, x: Tensor, now: float, later: float) -> Tensor:
         """A draw of q(xₜ | xₛ), s = now < t = later."""
