@@ -25,6 +25,10 @@ REACH = 10.0
 """The largest |log σ|: a bad step of training cannot overflow."""
 
 
+START = -1.0
+"""log σ of q where an encoder gives 0, as it does about at first: codes start narrow enough to carry something."""
+
+
 class Codes(NamedTuple):
     """Draws of the lowest code z (draws, n, latent), and log p(z) − log q(z | x) over all levels.
 
@@ -55,7 +59,7 @@ class Ladder(nn.Module):
     def seen(self, out: Tensor) -> list[tuple[Tensor, Tensor]]:
         """What the encoder saw: mean and log-scale of each level, the lowest first; each (n, latent)."""
         pieces = out.split(self.latent, -1)
-        return [(mean, bounded(scale)) for mean, scale in zip(pieces[::2], pieces[1::2], strict=True)]
+        return [(mean, bounded(0.5 * scale + START)) for mean, scale in zip(pieces[::2], pieces[1::2], strict=True)]
 
     def codes(self, out: Tensor, draws: int, *, analytic: bool = False, at: Sequence[Tensor] | None = None) -> Codes:
         """Draws of z given the rows that an encoder gave `out` for; or the codes `at` of all levels, weighed anew."""

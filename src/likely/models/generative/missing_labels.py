@@ -20,7 +20,7 @@ from .whole_rows import WholeRows
 
 __all__ = ["MissingLabels"]
 
-SUPERVISION = 0.1
+SUPERVISION = 1.0
 """α in units of rows over labelled rows: what it counts to tell the label of a row."""
 
 
@@ -110,8 +110,9 @@ class MissingLabels(DensityModule):
         # a label of its own for each draw, from p(y | what is known of x)
         log_labels = self.log_frequency.expand(len(x), -1).clone()
         log_labels[gone] = self.label_probabilities(x[gone], draws).clamp_min(1e-12).log()
-        filled = [self.vae.complete(x, self._drawn(condition, log_labels), 1) for _ in range(draws)]
-        return torch.cat(filled)
+        rows = x.repeat(draws, *(1,) * (x.ndim - 1))
+        told = self._drawn(condition.repeat(draws, 1), log_labels.repeat(draws, 1))
+        return self.vae.complete(rows, told, 1)[0].unflatten(0, (draws, len(x)))
 
     # --- answers that belong to the VAE -------------------------------------------------------------------------
     def middle(self, x: Tensor, condition: Tensor) -> tuple[Tensor, Tensor]:
