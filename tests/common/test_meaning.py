@@ -69,6 +69,12 @@ class Example:
         return (self.X,) if self.y is None else (self.X, self.y)
 
 
+def tiny_chain(orders: int) -> Any:
+    """An autoregressive model that is quick to fit."""
+    quick = MAP(epochs=3, batch_size=16)
+    return models.Autoregressive(network=MLP((4,)), orders=orders, inference=quick, random_state=0)
+
+
 def tiny_flow(*layers: str) -> Any:
     """A flow that is quick to fit."""
     quick = MAP(epochs=3, batch_size=16)
@@ -150,6 +156,10 @@ EXAMPLES: dict[str, list[Example]] = {
     "BayesianNetwork": [
         Example(lambda: models.BayesianNetwork([("rain", "wet")], random_state=0), form, columns=False)
         for form in (WEATHER, pd.DataFrame(WEATHER.to_dict(as_series=False)), WEATHER.to_dicts())
+    ],
+    "Autoregressive": [
+        Example(lambda: tiny_chain(1), ROWS, weighted=False, missing=True),
+        Example(lambda: tiny_chain(2), pl.DataFrame({"a": ROWS[:, 0], "kind": LABELS}), weighted=False, columns=False),
     ],
     "Flow": [
         Example(lambda: tiny_flow("affine"), ROWS, weighted=False),  # batches see other rows where rows repeat
@@ -467,7 +477,7 @@ def _taken(part: Any, places: np.ndarray) -> Any:
 @pytest.mark.parametrize("example", [case for case in CASES if case.values[0].columns])
 def test_rows_that_will_not_do_are_refused_by_name(example):
     model, X = fitted(example), np.asarray(example.X, dtype=float)
-    verb = getattr(model, "predict", None) or model.transform
+    verb = getattr(model, "predict", None) or getattr(model, "transform", None) or model.log_prob
     bad = {
         "one axis": X[:, 0],
         "too many columns": np.column_stack([X, X]),

@@ -1,6 +1,7 @@
 """The distribution of a target given a network's output: p(y | η).
 
-    numbers     Normal, StudentT, Laplace          positive    Gamma, Exponential       between 0 and 1    Beta
+    numbers     Normal, StudentT, Laplace,         positive    Gamma, Exponential       between 0 and 1    Beta
+                NormalMixture
     labels      Bernoulli, Categorical, Ordinal    counts      Poisson, NegativeBinomial, Binomial
     vectors     MultivariateNormal                 several of mixed kinds               Product
 
@@ -22,6 +23,7 @@ from .laplace import Laplace
 from .multivariate_normal import MultivariateNormal
 from .negative_binomial import NegativeBinomial
 from .normal import Normal
+from .normal_mixture import NormalMixture
 from .ordinal import Ordinal
 from .poisson import Poisson
 from .product import Product
@@ -39,6 +41,7 @@ __all__ = [
     "MultivariateNormal",
     "NegativeBinomial",
     "Normal",
+    "NormalMixture",
     "Ordinal",
     "Poisson",
     "Product",

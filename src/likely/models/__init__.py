@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
     from .generative.autoencoder import Autoencoder
+    from .generative.autoregressive import Autoregressive
     from .generative.flow import Flow
     from .generative.vae import VAE
     from .hopfield import Hopfield
@@ -33,6 +34,7 @@ __all__ = [
     "PCA",
     "VAE",
     "Autoencoder",
+    "Autoregressive",
     "BayesianNetwork",
     "Classifier",
     "FactorAnalysis",
@@ -56,6 +58,7 @@ __all__ = [
 
 _FILES = {
     "Autoencoder": "generative.autoencoder",
+    "Autoregressive": "generative.autoregressive",
     "BayesianNetwork": "bayesian_network.model",
     "Classifier": "supervised.classifier",
     "FactorAnalysis": "linear_gaussian.factor_analysis",

@@ -28,6 +28,7 @@ from ...inference import MAP, Inference, Posterior, Problem
 from ...inference.dataset import Dataset
 from ...inference.objective import Objective, RowDensity, refuse
 from ...inference.work import rows_per_step
+from ...likelihoods import Likelihood, Normal
 from ...optim import Adam
 from ...priors import Prior
 from ..emissions import Columns
@@ -82,6 +83,10 @@ class _Generative(DensityMixin, Estimator):
         """The likelihoods of the columns, as `columns_of` takes them."""
         return getattr(self, "likelihood", "auto")
 
+    def _number_likelihood(self, column: Tensor) -> Likelihood:
+        """What "auto" means for a column of numbers."""
+        return Normal()
+
     def _marginalises(self) -> bool:
         """Whether training rows may have missing values."""
         return False
@@ -112,7 +117,7 @@ class _Generative(DensityMixin, Estimator):
         seed = distributed.agreed(seed_of(self.random_state))
         shown = as_shown(x, inference, seed)
         names = getattr(self, "feature_names_in_", None)
-        self.columns_ = columns_of(self._likelihood(), shown, self.form_.columns, names)
+        self.columns_ = columns_of(self._likelihood(), shown, self.form_.columns, names, self._number_likelihood)
         given = self._read_condition(condition, len(x))
         device = device_of(self.device)
         problem = Problem(

@@ -50,6 +50,23 @@ class Features(nn.Module):
         self.register_buffer("scale", torch.ones(width))
 
     @property
+    def owners(self) -> list[int]:
+        """The column that each number of a flat row of features comes from."""
+        if self.plain:
+            return list(range(len(self.classes)))
+        labels = [index for index in self.labels for _ in range(self.classes[index])]
+        return self.numbers + labels + (list(range(len(self.classes))) if self.missing else [])
+
+    def column(self, index: int, values: Tensor) -> Tensor:
+        """The features of one column alone, (n, its features), in the order in which a row has them."""
+        gaps = values.isnan().unsqueeze(-1)
+        if self.classes[index] > 1:
+            own = one_hot(values.nan_to_num().long(), self.classes[index]).to(values) * ~gaps
+        else:
+            own = ((values - self.centre[index]) / self.scale[index]).nan_to_num().unsqueeze(-1)
+        return torch.cat([own, gaps.to(values)], -1) if self.missing else own
+
+    @property
     def out_shape(self) -> tuple[int, ...]:
         """The shape of one row's features."""
         return self.shape if self.plain else (self.size,)

@@ -8,7 +8,7 @@ here, one set for each column.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -23,8 +23,16 @@ from .features import is_binary, sampled
 __all__ = ["Observed", "columns_of"]
 
 
-def columns_of(likelihood: Any, x: Tensor, coded: Sequence[Coded] = (), names: Sequence[str] | None = None) -> Columns:
+def columns_of(
+    likelihood: Any,
+    x: Tensor,
+    coded: Sequence[Coded] = (),
+    names: Sequence[str] | None = None,
+    number: Callable[[Tensor], Likelihood] = lambda _: Normal(),
+) -> Columns:
     """The likelihood of each column. "auto", or one for all: text has Categorical, booleans Bernoulli.
+
+    `number` gives what "auto" means for a column of numbers.
 
     >>> x = torch.tensor([[1.5, 0.0], [2.5, 1.0]])
     >>> [part.likelihood for part in columns_of("auto", x).parts]
@@ -42,7 +50,7 @@ def columns_of(likelihood: Any, x: Tensor, coded: Sequence[Coded] = (), names: S
             elif kind == "boolean" or (auto and is_binary(flat[:, index])):
                 own.append(Bernoulli())
             else:
-                own.append(given)
+                own.append(number(flat[:, index]) if auto else given)
         given = own[0] if len(set(own)) == 1 else own
     return Columns.of(given, flat, names)
 
@@ -94,6 +102,13 @@ class Observed(nn.Module):
         scaled = torch.addcmul(self.offset, self.unit, out) if self.scaled else self.offset + out
         pairs = zip(self.parts, scaled.split(self.sizes, -1), self.shared, strict=True)
         return [_with_shared(own.unflatten(-1, (part.count, -1)), shared) for part, own, shared in pairs]
+
+    def target_eta(self, part: int, index: int, out: Tensor) -> Tensor:
+        """η (n, numbers of one) of one target of a part, from the numbers (n, own) that a network gave for it."""
+        first = sum(self.sizes[:part]) + index * self.own[part]
+        own = slice(first, first + self.own[part])
+        eta = self.offset[own] + self.unit[own] * out
+        return _with_shared(eta, self.shared[part][index]) if self.shared[part].numel() else eta
 
     def log_prob(self, out: Tensor, x: Tensor, *, whole: bool = False) -> Tensor:
         """log p of rows x (…, n, *shape) given what the network gave for them (…, n, size); leading axes broadcast.
