@@ -106,14 +106,14 @@ class Autoregressive(_Generative):
             AdamW(1e-3, weight_decay=DECAY), epochs=epochs, batch_size=batch, schedule=Cosine(), validation=held_out
         )
 
-    def impute(self, X: Any, condition: Any = None, draws: int | None = None, random_state: Any = None) -> Any:
+    def impute(self, X: Any, draws: int | None = None, random_state: Any = None, *, condition: Any = None) -> Any:
         """X with each NaN filled by its mean given the rest of the row (a label by the most probable one).
 
         With `draws`, so many fillings drawn from that distribution: (draws, n, …), or a list of tables. The mean is
         exact for a gap that is the only one and comes last in one of the orders, and one of weighted draws elsewhere.
         """
         if draws is not None:
-            return super().impute(X, condition, draws, random_state)
+            return super().impute(X, draws, random_state, condition=condition)
         x, given = self._asked(X, condition, cast=False)
         out = x.double().flatten(1).clone()
         rows = out.isnan().any(1).nonzero().ravel()
