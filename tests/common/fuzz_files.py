@@ -62,7 +62,9 @@ def examples():
     mixed = [likelihoods.Normal(), likelihoods.Poisson(), likelihoods.Categorical()]
     columns = np.column_stack([ROWS[:, 0], COUNTS[:, 0], np.arange(24) % 3])
     few = {"chains": 2, "draws": 8, "warmup": 8}
+    small = {"inference": quick(), "random_state": 0}
     return {
+        "Autoencoder": [(likely.Autoencoder(1, **small), ROWS, None), (likely.Autoencoder(1, **small), IMAGES, None)],
         "BayesianNetwork": [(likely.BayesianNetwork([("rain", "wet")], smoothing=1), STATES, None)],
         "Classifier": [
             (likely.Classifier(), ROWS, LABELS),
@@ -74,7 +76,15 @@ def examples():
             (likely.Classifier(network=networks.GCN((2,), level="graph"), inference=quick()), GRAPHS, [0, 1] * 4),
             (likely.Classifier(network=networks.ConvNet((2,), hidden=(2,)), inference=quick()), IMAGES, [0, 1] * 6),
         ],
+        "Diffusion": [
+            (likely.Diffusion(networks.MLP((4,)), steps=5, **small), ROWS, None),
+            (likely.Diffusion(networks.MLP((4,)), steps=5, **small), ROWS, LABELS),
+        ],
         "FactorAnalysis": [(likely.FactorAnalysis(1), ROWS, None)],
+        "Flow": [
+            (likely.Flow(kind, layers=2, network=networks.MLP((4,)), **small), ROWS, None)
+            for kind in ("spline", "affine", "planar", "continuous")
+        ],
         "FrameModel": [(likely.FrameModel(likely.GaussianMixture(2)), "numbers", None)],
         "GaussianMixture": [
             (likely.GaussianMixture(2, covariance=kind), ROWS, None) for kind in ("full", "tied", "diag", "spherical")
@@ -113,6 +123,7 @@ def examples():
             (likely.SupportVector(epsilon=0.1), ROWS, NUMBERS),
         ],
         "TableModel": [(likely.TableModel(likely.Classifier(), target="colour"), "frame", None)],
+        "VAE": [(likely.VAE(latent=1, **small), ROWS, None), (likely.VAE(latent=1, levels=2, **small), ROWS, None)],
     }
 
 

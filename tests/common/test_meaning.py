@@ -29,6 +29,7 @@ from likely.inference import EM, MAP, Exact, VariationalBayes
 from likely.likelihoods import Bernoulli as BernoulliLikelihood
 from likely.likelihoods import Categorical as CategoricalLikelihood
 from likely.likelihoods import Normal, Poisson
+from likely.models.generative import DDIM
 from likely.networks import MLP
 from likely.priors import Normal as NormalPrior
 
@@ -45,6 +46,7 @@ HOUSES = pl.DataFrame({"area": ROWS[:, 0], "age": ROWS[:, 1], "price": NUMBERS})
 
 SMALL = {"encoder": MLP((8,)), "decoder": MLP((8,)), "inference": MAP(epochs=30), "random_state": 0}
 """Networks of generative models, and their training."""
+TRAINED = {"inference": MAP(epochs=3, batch_size=16), "random_state": 0}
 CONVERGED = EM(max_iter=300, tol=1e-9)
 
 
@@ -164,6 +166,14 @@ EXAMPLES: dict[str, list[Example]] = {
     "Flow": [
         Example(lambda: tiny_flow("affine"), ROWS, weighted=False),  # batches see other rows where rows repeat
         Example(lambda: tiny_flow("spline", "autoregressive"), pl.DataFrame(ROWS, schema=["a", "b"]), weighted=False),
+    ],
+    "Diffusion": [
+        Example(lambda: models.Diffusion(MLP((4,)), steps=8, sampler=DDIM(4), **TRAINED), ROWS, weighted=False),
+        Example(
+            lambda: models.Diffusion(MLP((4,)), steps=8, sampler=DDIM(4), **TRAINED),
+            pd.DataFrame(ROWS, columns=["a", "b"]),
+            weighted=False,
+        ),
     ],
     "VAE": [
         Example(lambda: models.VAE(latent=1, **SMALL), ROWS, weighted=False, missing=True),

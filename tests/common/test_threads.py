@@ -32,7 +32,9 @@ LABELS = np.where(NUMBERS > 0, "high", "low")
 COUNTS = random.poisson(3.0, size=(60, 12))
 FRAME = polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": NUMBERS})
 
+QUICK = MAP(epochs=3, batch_size=20)
 MODELS = {
+    "Autoencoder": (lambda seed: models.Autoencoder(1, inference=QUICK, random_state=seed), X),
     "BayesianNetwork": (
         lambda seed: models.BayesianNetwork([("a", "b")]),
         polars.DataFrame({"a": LABELS, "b": LABELS}),
@@ -42,7 +44,12 @@ MODELS = {
         X,
         LABELS,
     ),
+    "Diffusion": (
+        lambda seed: models.Diffusion(MLP((8,)), steps=10, inference=QUICK, random_state=seed),
+        X,
+    ),
     "FactorAnalysis": (lambda seed: models.FactorAnalysis(1, random_state=seed), X),
+    "Flow": (lambda seed: models.Flow(layers=2, network=MLP((8,)), inference=QUICK, random_state=seed), X),
     "FrameModel": (lambda seed: models.FrameModel(models.GaussianMixture(2, random_state=seed)), FRAME),
     "GaussianMixture": (lambda seed: models.GaussianMixture(2, random_state=seed), X),
     "GaussianProcess": (lambda seed: models.GaussianProcess(random_state=seed), X, NUMBERS),
@@ -63,6 +70,7 @@ MODELS = {
     ),
     "SupportVector": (lambda seed: models.SupportVector(random_state=seed), X, LABELS),
     "TableModel": (lambda seed: models.TableModel(models.Regressor(random_state=seed), target="y"), FRAME),
+    "VAE": (lambda seed: models.VAE(latent=1, inference=QUICK, random_state=seed), X),
 }
 """A model with a seed, and what it is fitted to."""
 
@@ -87,9 +95,10 @@ def answers(model, data):
     """What the model says of the rows it was fitted to, as bytes."""
     said = []
     for question, asked in (("log_prob", data), ("predict", data[:1]), ("recall", data[:1])):
-        if hasattr(type(model), question) and not (question == "predict" and isinstance(model, models.BayesianNetwork)):
+        if hasattr(model, question) and not (question == "predict" and isinstance(model, models.BayesianNetwork)):
             answer = getattr(model, question)(*asked)
             said += answer if isinstance(answer, list | tuple) else [answer]
+    said += [] if said else [model.transform(*data[:1])]
     return [np.asarray(part).tobytes() for part in said]
 
 

@@ -27,6 +27,8 @@ T = TypeVar("T")
 
 SPLIT = 1 << 25
 """Multiply-adds of one operation that are worth a second thread: about a millisecond."""
+ELEMENTWISE = 32
+"""Multiply-adds that one exp, tanh or division takes the time of."""
 PANEL = 32
 """Columns that a factorisation takes at a time, more or less."""
 LEAST = 16_384
@@ -134,7 +136,7 @@ class Footprint(NamedTuple):
     """What one row costs in a module."""
 
     work: int
-    """Multiply-adds of the largest single operation."""
+    """Multiply-adds of the largest single operation, or what its functions of single numbers are worth."""
     width: int
     """Numbers that the widest layer makes of it."""
 
@@ -146,7 +148,7 @@ def footprint(module: nn.Module, x: Any) -> Footprint:
     A layer that goes step by step (`stepwise`) does as many operations as there are steps.
 
     >>> footprint(nn.Sequential(nn.Linear(3, 100), nn.ReLU(), nn.Linear(100, 2)), torch.zeros(5, 3))
-    Footprint(work=300, width=100)
+    Footprint(work=3200, width=100)
     """
     rows, work, width = max(1, len(x)), [1.0], [1.0]
 
@@ -154,7 +156,8 @@ def footprint(module: nn.Module, x: Any) -> Footprint:
         if isinstance(out, Tensor):
             stepwise = bool(getattr(layer, "stepwise", False))
             weights = [own for own in layer.parameters(recurse=stepwise) if own.ndim > 1]
-            inputs = max((own.numel() / own.shape[0] for own in weights), default=1.0)
+            inputs = max((own.numel() / own.shape[0] for own in weights), default=float(ELEMENTWISE))
+            inputs = max(inputs, float(ELEMENTWISE))  # what follows a small product costs more than it does
             steps = out.shape[1] if stepwise and out.ndim > 2 else 1
             width.append(out.numel() / rows)
             work.append(out.numel() * inputs / rows / steps)

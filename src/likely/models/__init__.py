@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
     from .generative.autoencoder import Autoencoder
     from .generative.autoregressive import Autoregressive
+    from .generative.diffusion import Diffusion
     from .generative.flow import Flow
     from .generative.vae import VAE
     from .hopfield import Hopfield
@@ -37,6 +38,7 @@ __all__ = [
     "Autoregressive",
     "BayesianNetwork",
     "Classifier",
+    "Diffusion",
     "FactorAnalysis",
     "Flow",
     "FrameModel",
@@ -61,6 +63,7 @@ _FILES = {
     "Autoregressive": "generative.autoregressive",
     "BayesianNetwork": "bayesian_network.model",
     "Classifier": "supervised.classifier",
+    "Diffusion": "generative.diffusion",
     "FactorAnalysis": "linear_gaussian.factor_analysis",
     "Flow": "generative.flow",
     "FrameModel": "tables.frame_model",

@@ -161,7 +161,7 @@ class AutoencoderModule(DensityModule):
 
     def _with_jacobian(self, inputs: Tensor, condition: Tensor | None) -> tuple[Tensor, Tensor]:
         """Codes, and ‖∂z/∂inputs‖² of each row: exact, by one pass back for each number of the code."""
-        z, pull = vjp(lambda rows: self.encoder(rows, condition), inputs)
+        z, pull = vjp(lambda rows: self.encoder(rows, condition), inputs)  # type: ignore[misc]
         basis = torch.eye(z.shape[-1], dtype=z.dtype, device=z.device).unsqueeze(1).expand(-1, *z.shape)
         (derivatives,) = vmap(pull)(basis)  # (latent, n, *shape)
         return z, derivatives.flatten(2).square().sum((0, 2))

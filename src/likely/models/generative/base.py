@@ -21,7 +21,7 @@ from ...core.draws import count_of
 from ...core.errors import ApproximationWarning, DataError, TrainingError
 from ...core.estimator import Estimator
 from ...core.random import isolated, seed_of, spread
-from ...core.spec import as_spec
+from ...core.spec import Spec, as_spec
 from ...core.threads import footprint, threads_for
 from ...core.validation import as_weights, device_of
 from ...inference import MAP, Inference, Posterior, Problem
@@ -68,6 +68,14 @@ class _Generative(DensityMixin, Estimator):
     condition_: ConditionForm | None
     missing_: bool
     posterior_: Posterior
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments by name; one may have the name of a verb, as `Flow(transform=…)` has."""
+        params = {name: vars(self)[name] for name in self._get_param_names()}
+        nested = [(name, value) for name, value in params.items() if deep and isinstance(value, Spec)]
+        for name, value in nested:
+            params |= {f"{name}__{inner}": own for inner, own in value.get_params().items()}
+        return params
 
     # --- what differs -------------------------------------------------------------------------------------------
     def _module(self) -> DensityModule:

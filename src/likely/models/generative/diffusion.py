@@ -26,6 +26,7 @@ from ...networks import MLP
 from ...optim import Adam
 from ...optim import Cosine as CosineRate
 from ...priors import Flat
+from .argument import Argument
 from .base import _Generative
 from .features import Features
 from .field import Field
@@ -64,6 +65,8 @@ class Diffusion(_Generative):
     (3, 2)
     """
 
+    predict = Argument("predict is what its network answers; a density has log_prob and sample")
+
     def __init__(
         self,
         network: Any = MLP((128, 128, 128), activation="silu"),  # noqa: B008 (specs are frozen values)
@@ -81,7 +84,7 @@ class Diffusion(_Generative):
         verbose: bool = False,
     ) -> None:
         self.network = network
-        self.predict = predict
+        self.predict = predict  # type: ignore[assignment]
         self.schedule = schedule
         self.steps = steps
         self.sampler = sampler
@@ -107,8 +110,9 @@ class Diffusion(_Generative):
             "likelihood": ("bound", "flow"),
         }
         for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise SpecError(f"{name}={getattr(self, name)!r} must be one of {', '.join(map(repr, allowed))}.")
+            value = vars(self)[name]
+            if value not in allowed:
+                raise SpecError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
         if not is_integer(self.steps, 2):
             raise SpecError(f"steps={self.steps!r} must be an integer of 2 or more.")
         if not isinstance(self.guidance, int | float) or not self.guidance >= 0:
@@ -131,10 +135,11 @@ class Diffusion(_Generative):
 
     def _module(self) -> DensityModule:
         condition = None if self.condition_ is None else self.condition_.shape
+        predict: Predicts = vars(self)["predict"]
         schedule = as_spec(self.schedule, NoiseSchedule, "schedule")
         units = Features(self.columns_, self.form_.shape, missing=False)
         return Denoising(
-            self.network, units, self.form_.shape, condition, self.predict, schedule, self.steps, self._settings()
+            self.network, units, self.form_.shape, condition, predict, schedule, self.steps, self._settings()
         )
 
     def _settings(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ApproximationWarning, DataError, ModelFileError, SpecError
-from ...core.spec import Spec, as_spec, is_integer
+from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
 from ...inference.objective import RowDensity
 from ...networks import MLP
@@ -85,14 +85,6 @@ class Flow(_Codes):
         self.base, self.mixing, self.dequantise = base, mixing, dequantise
         self.prior, self.inference, self.random_state = prior, inference, random_state
         self.device, self.verbose = device, verbose
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The arguments by name; `transform` is the argument here, and the verb everywhere else."""
-        params = super().get_params(deep)
-        params["transform"] = own = self.__dict__["transform"]
-        if deep and isinstance(own, Spec):
-            params |= {f"transform__{name}": value for name, value in own.get_params().items()}
-        return params
 
     # --- what kind of density -----------------------------------------------------------------------------------
     @property

@@ -114,7 +114,7 @@ class VelocityField(Bijection):
     def _with_trace(self, x: Tensor, t: float, condition: Tensor | None, noise: Tensor | None) -> tuple[Tensor, Tensor]:
         """f(x, t), and the trace of ∂f/∂x of each row."""
 
-        v, back = vjp(lambda at: self._at(at, t, condition), x)
+        v, back = vjp(lambda at: self._at(at, t, condition), x)  # type: ignore[misc]
         if noise is not None:
             return v, per_row(back(noise)[0] * noise)
         width = x[0].numel()
