@@ -65,6 +65,10 @@ def examples():
     small = {"inference": quick(), "random_state": 0}
     return {
         "Autoencoder": [(likely.Autoencoder(1, **small), ROWS, None), (likely.Autoencoder(1, **small), IMAGES, None)],
+        "Autoregressive": [
+            (likely.Autoregressive(network=networks.MLP((4,)), **small), ROWS, None),
+            (likely.Autoregressive(mixed, network=networks.MLP((4,)), **small), columns, None),
+        ],
         "BayesianNetwork": [(likely.BayesianNetwork([("rain", "wet")], smoothing=1), STATES, None)],
         "Classifier": [
             (likely.Classifier(), ROWS, LABELS),

@@ -35,6 +35,10 @@ FRAME = polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": NUMBERS})
 QUICK = MAP(epochs=3, batch_size=20)
 MODELS = {
     "Autoencoder": (lambda seed: models.Autoencoder(1, inference=QUICK, random_state=seed), X),
+    "Autoregressive": (
+        lambda seed: models.Autoregressive(network=MLP((8,)), inference=QUICK, random_state=seed),
+        X,
+    ),
     "BayesianNetwork": (
         lambda seed: models.BayesianNetwork([("a", "b")]),
         polars.DataFrame({"a": LABELS, "b": LABELS}),
