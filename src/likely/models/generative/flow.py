@@ -19,14 +19,17 @@ from ...inference import MAP, Inference
 from ...inference.objective import RowDensity
 from ...networks import MLP
 from ...networks.base import as_network
+from ...networks.masked import masked_network
 from ...optim import Adam, Cosine
 from ...priors import Flat
 from .base_density import BASES, BaseDensity
 from .codes import _Codes
+from .features import Features
 from .flow_module import FlowModule
+from .masked_density import MaskedDensity
 from .module import DensityModule
+from .table_flow import TableFlow, columns_among
 from .transforms import Continuous, Transform, stack
-from .transforms.autoregressive import require_masked
 from .transforms.base import _Elementwise
 from .transforms.stack import as_image
 
@@ -117,36 +120,42 @@ class Flow(_Codes):
         if not isinstance(self.dequantise, bool):
             raise SpecError(f"Flow(dequantise={self.dequantise!r}): dequantise must be True or False.")
         if self.order == "autoregressive" and isinstance(spec, _Elementwise):
-            require_masked(self.network)
+            masked_network(self.network, [0, 1], [0, 1])  # says which networks can be masked
         as_network(self.network)
 
     # --- rows ---------------------------------------------------------------------------------------------------
     def _check_rows(self, x: Tensor) -> None:
         super()._check_rows(x)
         flat, shape = x.flatten(1).double(), self.form_.shape
-        whole = (flat == flat.round()).all(0) & ~((flat == 0) | (flat == 1)).all(0)
-        self.integers_ = tuple(whole.nonzero().ravel().tolist()) if self.dequantise else ()
+        labels = torch.zeros(flat.shape[1], dtype=torch.bool)
+        if len(shape) == 1:
+            labels = ((flat == 0) | (flat == 1)).all(0)
+            labels |= torch.tensor([c.kind != "number" for c in self.form_.columns] or [False] * flat.shape[1])
+            if bool(labels.all()):
+                raise DataError("Every column of X has labels, and a flow is a density of numbers; use Autoregressive.")
         if as_image(self._spec(), shape, self.network) and shape[0] == 1 and any(side % 2 for side in shape[1:]):
             raise DataError(f"X has images of {shape[1]} × {shape[2]} pixels; sides must be even, to be folded.")
-        spread = flat[:, [column for column in range(flat.shape[1]) if column not in self.integers_]]
-        if len(shape) == 1 and spread.shape[1]:
-            self._warn_of_constants(x)
-            self._warn_of_copies(flat)
+        whole = (flat == flat.round()).all(0) & ~labels & self.dequantise
+        self.integers_ = tuple(whole.nonzero().ravel().tolist())
+        if len(shape) == 1:
+            dense = ~labels & ~whole
+            self._warn_of_constants(torch.where(dense, flat, torch.nan))
+            self._warn_of_copies(flat, dense.nonzero().ravel().tolist())
 
-    def _warn_of_copies(self, x: Tensor) -> None:
+    def _warn_of_copies(self, x: Tensor, columns: list[int]) -> None:
         """A column that follows from others leaves a direction without width, where a density has no bound."""
-        numbers = [column for column in range(x.shape[1]) if column not in self.integers_]
-        own = x[:, numbers]
-        own = (own - own.mean(0)) / own.std(0).clamp_min(1e-300)
-        own = own[:, own.abs().amax(0) > 0]
-        if own.shape[1] < 2 or len(own) <= own.shape[1]:
+        own = x[:, columns]
+        own = own - own.mean(0)
+        size = own.abs().amax(0)
+        own, columns = (own / size)[:, size > 0], [column for column, s in zip(columns, size, strict=True) if s > 0]
+        if len(columns) < 2 or len(own) <= len(columns):
             return
-        _, sizes, directions = torch.linalg.svd(own / math.sqrt(len(own)), full_matrices=False)
+        _, sizes, directions = torch.linalg.svd(own, full_matrices=False)
         if float(sizes[-1]) < ALIKE * float(sizes[0]):
-            column = int(directions[-1].abs().argmax())
+            column = columns[int(directions[-1].abs().argmax())]
             warnings.warn(
-                f"Column {self._name(numbers[column])} of X follows from the others (a copy, or a sum of them): its "
-                "density given them has no bound but the one that the layers' limits set; leave it out.",
+                f"Column {self._name(column)} of X follows from the others (a copy, or a sum of them): its density "
+                "given them has no bound but the one that the limits of the layers set; leave it out.",
                 ApproximationWarning,
                 stacklevel=4,
             )
@@ -154,7 +163,21 @@ class Flow(_Codes):
     # --- fitting ------------------------------------------------------------------------------------------------
     def _module(self) -> DensityModule:
         shape, told = self.form_.shape, None if self.condition_ is None else self.condition_.shape
-        return self._flow(shape, told, self.integers_)
+        labels = self._labels()
+        if not labels:
+            return self._flow(shape, told, self.integers_)
+        numbers = [column for column in range(shape[0]) if column not in labels]
+        own = columns_among(self.columns_, labels)
+        one_hot = Features(own, (len(labels),), missing=False)
+        network = self.network if isinstance(as_network(self.network), MLP) else MLP((64, 64))
+        chain = MaskedDensity(own, (len(labels),), network, condition=told)
+        wide = one_hot.size + (0 if told is None else math.prod(told))
+        integers = tuple(numbers.index(column) for column in self.integers_)
+        return TableFlow(labels, numbers, chain, one_hot, self._flow((len(numbers),), (wide,), integers))
+
+    def _labels(self) -> list[int]:
+        """Columns of labels, in a table or an array of numbers and labels."""
+        return self.columns_.label_columns().nonzero().ravel().tolist() if len(self.form_.shape) == 1 else []
 
     def _flow(self, shape: tuple[int, ...], condition: tuple[int, ...] | None, integers: tuple[int, ...]) -> FlowModule:
         """A new flow of rows of this shape."""
@@ -172,19 +195,11 @@ class Flow(_Codes):
         return FlowModule(layers, BaseDensity(self.base, own), shape, image=image, integers=integers)
 
     def _automatic(self, rows: int) -> Inference:
+        """Adam along a cosine, and the weights that were best on held-out rows: flows learn few rows by heart."""
         batch = min(256, max(16, rows // 8))
-        epochs = max(20, min(1_000, STEPS * batch // max(1, rows)))
-        held_out = 0.1 if rows >= 200 else None
-        patience = None if held_out is None else max(20, epochs // 5)
-        return MAP(
-            Adam(2e-3),
-            epochs=epochs,
-            batch_size=batch,
-            schedule=Cosine(),
-            validation=held_out,
-            patience=patience,
-            clip_norm=5.0,
-        )
+        epochs = max(20, min(500, STEPS * batch // rows))
+        held_out = 0.1 if rows >= 100 else None
+        return MAP(Adam(5e-3), epochs=epochs, batch_size=batch, schedule=Cosine(), validation=held_out, clip_norm=5.0)
 
     def _draws(self, draws: int | None) -> int:
         return DRAWS if draws is None and self.log_prob_kind_ != "exact" else super()._draws(draws)

@@ -8,7 +8,9 @@ random u is, in the mean, a lower bound (Jensen).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -86,10 +88,16 @@ class FlowModule(DensityModule):
             z, log_det = self.layers.stepped(start, condition)
         return self.base.log_prob(z) + (log_det + log_unit)
 
-    def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Tensor:
+    def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Any:
         if not self.integers and not self.estimates:
             return self._log_prob(x, condition)
-        return torch.stack([self._log_prob(self._spread(x), condition) for _ in range(draws)])
+        rows = self._spread(x.repeat(draws, *(1 for _ in x.shape[1:])))
+        told = None if condition is None else condition.repeat(draws, *(1 for _ in condition.shape[1:]))
+        each = self._log_prob(rows, told).unflatten(0, (draws, len(x)))
+        if not self.estimates:
+            return each
+        error = each.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(each[0], math.nan)
+        return each.mean(0), error  # Hutchinson's estimates are unbiased for log p, not for p
 
     @property
     def estimates(self) -> bool:
@@ -102,7 +110,11 @@ class FlowModule(DensityModule):
         return self.base.log_prob(z) + (log_det + log_unit)
 
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
-        return self.decode(self.base.sample(count, self.units.scale), condition)
+        return self.drawn(count, condition)[0]
+
+    def drawn(self, count: int, condition: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        z = self.base.sample(count, self.units.scale)
+        return self.decode(z, condition), z
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
         return self.proposals.complete(self, x, condition, draws)

@@ -22,13 +22,15 @@ __all__ = ["Resampled"]
 
 FLOOR = 1e-3
 """The fraction of candidates that look at no seen column, so that no row is without one."""
+MOST = 4096
+"""Candidates for all draws of a row, at most."""
 SLIP = 1e-3
 """How much less a row counts that has another label in a seen column."""
 
 
 @dataclass(frozen=True)
 class Resampled:
-    """`rows` of the model's own stand behind `candidates` for each row that has gaps."""
+    """`rows` of the model's own stand behind `candidates` or more for each row that has gaps."""
 
     rows: int = 512
     candidates: int = 256
@@ -39,13 +41,17 @@ class Resampled:
     ) -> Tensor:
         """Rows x (n, *shape) with each NaN drawn given the rest, (draws, n, *shape); `labels` are columns of codes."""
         flat = x.flatten(1)
-        out = []
+        out = flat.new_empty(draws, *flat.shape)
         shared = None if condition is not None else self._drawn(module, None)
-        for index, row in enumerate(flat):
-            own = None if condition is None else condition[index]
-            rows = self._drawn(module, own) if shared is None else shared
-            out.append(self._of_row(module, row, own, rows, draws, labels, x.shape[1:]))
-        return torch.stack(out, 1).reshape(draws, *x.shape)
+        told = flat if condition is None else torch.cat([flat, condition.flatten(1)], 1)
+        _, kind = told.nan_to_num(nan=torch.inf).unique(dim=0, return_inverse=True)
+        for rows in (kind == number for number in range(int(kind.max()) + 1)):  # alike rows share their candidates
+            first, count = int(rows.nonzero()[0]), int(rows.sum())
+            own = None if condition is None else condition[first]
+            seen = self._drawn(module, own) if shared is None else shared
+            filled = self._of_row(module, flat[first], own, seen, draws * count, labels, x.shape[1:])
+            out[:, rows] = filled.unflatten(0, (draws, count))
+        return out.reshape(draws, *x.shape)
 
     def _drawn(self, module: Any, condition: Tensor | None) -> Tensor:
         given = None if condition is None else condition.expand(self.rows, *condition.shape)
@@ -63,6 +69,7 @@ class Resampled:
     ) -> Tensor:
         """So many fillings of one row, (draws, d)."""
         gaps, scale = row.isnan(), rows.std(0).clamp_min(1e-12)
+        several = min(MOST, max(self.candidates, 4 * draws))
         seen, count = ~gaps, int(gaps.sum())
         coded, whole = _mask(gaps, labels), _mask(gaps, getattr(module, "integers", ()))
         kinds = Kinds(coded, whole)
@@ -70,17 +77,18 @@ class Resampled:
         even = near.new_tensor(math.log(FLOOR / len(rows)))
         log_choice = torch.logaddexp(near.log_softmax(0) + math.log1p(-FLOOR), even)
         generator = current_generator(row.device)
-        chosen = torch.multinomial(log_choice.exp(), self.candidates, replacement=True, generator=generator)
+        chosen = torch.multinomial(log_choice.exp(), several, replacement=True, generator=generator)
         width = scale * _width(len(rows), count)
-        candidates = row.expand(self.candidates, -1).clone()
+        candidates = row.expand(several, -1)
         source = rows[chosen]
         noise = torch.randn(source.shape, generator=generator, dtype=row.dtype, device=row.device)
         moved = source + noise * width
         moved = torch.where(coded, source, torch.where(whole, moved.round(), moved))
         candidates = torch.where(gaps, moved, candidates)
         log_q = torch.logsumexp(kinds.log_kernel(candidates.unsqueeze(1), rows, width, gaps, 0.0) + log_choice, -1)
-        given = None if condition is None else condition.expand(self.candidates, *condition.shape)
+        given = None if condition is None else condition.expand(several, *condition.shape)
         log_p = module.log_prob(candidates.reshape(-1, *shape), given)
+        log_p = log_p[0] if isinstance(log_p, tuple) else log_p
         log_p = log_p if log_p.ndim == 1 else torch.logsumexp(log_p, 0)
         log_weight = (log_p - log_q).nan_to_num(-torch.inf, neginf=-torch.inf)
         weight = (log_weight - log_weight.max()).exp().nan_to_num(1.0)

@@ -15,54 +15,30 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ....core.errors import SpecError
-from ....networks import MLP
-from ....networks.base import as_network
-from ....networks.layers.masked import MaskedMLP
 from ....networks.layers.walk import Walk
+from ....networks.masked import masked_network
 from .base import _Elementwise
 from .bijection import Bijection, per_row
 from .conditioner import start_small
 
-__all__ = ["Autoregression", "require_masked"]
-
-
-def require_masked(network: Any) -> MLP:
-    """The network as an MLP that can be masked; a `SpecError` for any other."""
-    spec = as_network(network)
-    if not isinstance(spec, MLP) or spec.norm is not None or spec.residual not in (None, "add", "dense"):
-        raise SpecError(
-            f"network={spec!r}: order='autoregressive' masks the weights of an MLP without norm, with residual None, "
-            "'add' or 'dense'; use such an MLP, or order='coupling'."
-        )
-    return spec
+__all__ = ["Autoregression"]
 
 
 class Autoregression(Bijection):
     """All columns move, in this order.
 
     >>> from likely.models.generative.transforms import Affine
+    >>> from likely.networks import MLP
     >>> layer = Autoregression(Affine(), (0, 1, 2), MLP((8,)))
     >>> x = torch.randn(4, 3)
     >>> torch.allclose(layer.inverse(layer(x)[0]), x, atol=1e-5)
     True
     """
 
-    def __init__(self, map: _Elementwise, order: Sequence[int], network: MLP, condition: int = 0) -> None:
+    def __init__(self, map: _Elementwise, order: Sequence[int], network: Any, condition: int = 0) -> None:
         super().__init__()
         self.map, self.order = map, tuple(order)
-        self.network = MaskedMLP(
-            range(len(order)),
-            map.columns(len(order)),
-            network.hidden,
-            [self.order],
-            condition,
-            activation=network.activation,
-            init=network.init,
-            dropout=network.dropout,
-            residual=network.residual,
-            bias=network.bias,
-        )
+        self.network = masked_network(network, range(len(order)), map.columns(len(order)), [self.order], condition)
         start_small(self.network.last)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:

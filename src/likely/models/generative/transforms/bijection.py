@@ -35,6 +35,7 @@ class Chain(Bijection):
     """One map after the other; log-determinants add up.
 
     >>> from likely.models.generative.transforms import Permutation
+    >>> import torch
     >>> chain = Chain([Permutation((1, 0)), Permutation((1, 0))])
     >>> chain(torch.tensor([[1.0, 2.0]]))[0]
     tensor([[1., 2.]])
@@ -65,6 +66,7 @@ class Chain(Bijection):
 def per_row(values: Tensor) -> Tensor:
     """The sum over all axes but the first.
 
+    >>> import torch
     >>> per_row(torch.ones(2, 3, 4))
     tensor([12., 12.])
     """

@@ -87,14 +87,14 @@ class VelocityField(Bijection):
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
         field, start = self._backwards(x, condition)
-        z, log_det = adaptive(field, start, 1.0, 0.0, self.spec.tol)
-        return z, log_det
+        end = adaptive(field, start, 1.0, 0.0, self.spec.tol)
+        return end[0], end[1]
 
     def stepped(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The same by a fixed number of steps, which gradients go through."""
         field, start = self._backwards(x, condition)
-        *_, (z, log_det) = fixed(field, start, 1.0, 0.0, self.spec.steps)  # type: ignore[misc]
-        return z, log_det
+        *_, end = fixed(field, start, 1.0, 0.0, self.spec.steps)
+        return end[0], end[1]
 
     def inverse(self, z: Tensor, condition: Tensor | None = None) -> Tensor:
         return adaptive(lambda t, state: (self._at(state[0], t, condition),), (z,), 0.0, 1.0, self.spec.tol)[0]

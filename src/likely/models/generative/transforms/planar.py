@@ -27,8 +27,8 @@ class Planar(Transform):
     Without a condition, their parameters are free and `network` is not used; with one, the network gives them.
 
     >>> from likely import Flow
-    >>> Flow("planar", layers=16).transform
-    'planar'
+    >>> Flow("planar", layers=16)
+    Flow(layers=16, transform='planar')
     """
 
 

@@ -3,7 +3,7 @@
     z = y₀ + h (s θ² + d₀ θ(1 − θ)) / (s + (d₀ + d₁ − 2s) θ(1 − θ)),      θ = (x − x₀)/w,  s = h/w
 
 within a bin [x₀, x₀ + w] → [y₀, y₀ + h] whose ends have the gradients d₀ and d₁ (Durkan et al., 2019). At ± bound the
-spline meets the identity with gradient 1, so any number has a finite image, and one inverse: a root of a quadratic.
+spline meets the identity with gradient 1, so that any number has a finite image and one inverse, a root of a quadratic.
 """
 
 from __future__ import annotations

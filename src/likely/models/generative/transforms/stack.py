@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ....networks import MLP
 from ....networks.base import as_network
-from .autoregressive import Autoregression, require_masked
+from .autoregressive import Autoregression
 from .base import Transform, _Elementwise
 from .bijection import Bijection, Chain
 from .conditioner import conditioner
@@ -80,13 +80,13 @@ def _couplings(
 def _autoregressive(
     transform: _Elementwise, width: int, layers: int, network: Any, mixing: Mixing, condition: Shape | None
 ) -> Chain:
-    spec, told = require_masked(network), 0 if condition is None else math.prod(condition)
+    told = 0 if condition is None else math.prod(condition)
     maps: list[Bijection] = []
     for layer in range(layers):
         if layer and mixing == "linear" and width > 1:
             maps.append(LinearMap(tuple(range(width))))
         order = tuple(range(width))[:: -1 if layer % 2 else 1]
-        maps.append(Autoregression(transform, order, spec, told))
+        maps.append(Autoregression(transform, order, network, told))
     return Chain(maps)
 
 
