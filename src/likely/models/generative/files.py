@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ...core.errors import ModelFileError
 from ...core.learned import restore_columns
 from ...core.random import isolated
+from ...core.shapes import without_numbers
 from ...inference import Posterior
 from ..emissions import Columns
 from .condition import ConditionForm
@@ -50,13 +50,17 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     model.condition_ = None if condition is None else ConditionForm.from_json(condition)
     model._check_arguments()
     posterior = learned["posterior"]
-    model.posterior_ = Posterior.kinds[posterior["kind"]].restore(_blank(model), posterior, tensors)
+    restored = Posterior.kinds[posterior["kind"]].restore(_blank(model), posterior, tensors)
+    for name, value in restored.buffers.items():
+        if name.endswith(("scale", "unit")) and not bool((value > 0).all()):
+            raise ModelFileError(f"The file has units that are not above 0: {name}.")
+    model.posterior_ = restored
 
 
 def _blank(model: Any) -> DensityModule:
     """A module to be filled from a file: shapes without memory, where building needs no numbers."""
     try:
-        with torch.device("meta"), isolated(0):
+        with without_numbers():
             return model._module()
     except (RuntimeError, NotImplementedError):  # a network whose building needs real numbers
         with isolated(0):

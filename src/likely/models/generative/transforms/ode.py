@@ -8,6 +8,7 @@ A state is a tuple of tensors, so that a log-determinant travels with the rows i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 
 import torch
@@ -31,7 +32,8 @@ STAGES = (
     (35 / 384, 0.0, 500 / 1113, 125 / 192, -2187 / 6784, 11 / 84),
 )
 LOWER = (5179 / 57600, 0.0, 7571 / 16695, 393 / 640, -92097 / 339200, 187 / 2100, 1 / 40)
-MOST_STEPS = 10_000
+MOST_STEPS = 1_000
+"""Smooth fields of networks take some ten; one that takes more is far from any that training gives."""
 
 
 def fixed(field: Field, state: State, start: float, stop: float, steps: int) -> Iterator[State]:
@@ -72,6 +74,10 @@ def adaptive(field: Field, state: State, start: float, stop: float, tol: float) 
         assert isinstance(gap, Tensor)
         size = 1 + torch.maximum(state[0].detach().abs(), moved[0].detach().abs())
         error = float((gap / size).abs().max()) / tol  # the worst number: batches do not hide one another's errors
+        if not math.isfinite(error):
+            raise TrainingError(
+                "The path of a continuous flow leaves what numbers can hold; its rows are far from the data."
+            )
         if error <= 1:
             t, state, first = t + sign * h, moved, stages[-1]  # the last stage is the next step's first
             if abs(stop - t) <= 1e-12:
