@@ -278,7 +278,7 @@ def test_a_component_without_rows_begins_again():
     with pytest.warns(LikelyWarning, match=r"component 2 was left without rows and began again at row \d+, which was"):
         model = GaussianMixture(3, means_init=far, inference=EM(max_iter=500)).fit(X)
     assert list(model.reseeded_) == ["2"]
-    assert (model.weights_ > 0.05).all()
+    assert (model.weights_ * len(X) > 5).all()  # it has rows of its own now
     assert (np.diff(model.history_) >= -1e-9 * np.abs(model.history_[:-1])).all()
 
 
