@@ -10,6 +10,7 @@ from .compare import compare
 from .decode import decode
 from .evaluate import evaluate
 from .fit import fit
+from .impute import impute
 from .list_specs import list_specs
 from .output import guarded
 from .predict import predict
@@ -38,6 +39,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "evaluate": evaluate,
     "compare": compare,
     "sample": sample,
+    "impute": impute,
     "decode": decode,
     "show": show,
     "list": list_specs,

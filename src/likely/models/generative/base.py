@@ -6,9 +6,8 @@ log p(x | data) = log Σₛ wₛ p(x; θₛ)      x ~ p( · ; θₛ),  s ~ w
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -18,7 +17,7 @@ from torch import Tensor
 
 from ...core import distributed
 from ...core.draws import count_of
-from ...core.errors import ApproximationWarning, DataError, TrainingError
+from ...core.errors import DataError, TrainingError
 from ...core.estimator import Estimator
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
@@ -58,6 +57,8 @@ class _Generative(DensityMixin, Estimator):
     """
 
     log_prob_kind_: str = "exact"
+    takes_tables: ClassVar[bool] = True
+    """`FrameModel` hands it tables as they are."""
     prior: Any
     inference: Any
     random_state: Any
@@ -171,19 +172,6 @@ class _Generative(DensityMixin, Estimator):
     def _name(self, column: int) -> str:
         names = getattr(self, "feature_names_in_", None)
         return repr(str(names[column])) if names is not None else str(column)
-
-    def _warn_of_constants(self, x: Tensor) -> None:
-        """For densities of numbers, which a column without width would raise to infinity."""
-        flat = x.flatten(1).double()
-        lowest, highest = (part.amin(0) for part in (flat.nan_to_num(torch.inf), -flat.nan_to_num(-torch.inf)))
-        constant = (lowest == -highest).nonzero().ravel().tolist()
-        if constant and len(self.form_.shape) == 1:
-            warnings.warn(
-                f"Column {self._name(constant[0])} of X has one value in all rows: its density has no bound, so it is "
-                "held at a small width; leave it out.",
-                ApproximationWarning,
-                stacklevel=4,
-            )
 
     def _read_condition(self, condition: Any, rows: int) -> Tensor | None:
         """Learn the form of the training rows' conditions, and give them as numbers."""

@@ -28,6 +28,7 @@ from ...optim import Cosine as CosineRate
 from ...priors import Flat
 from .argument import Argument
 from .base import _Generative
+from .constants import warn_of_constants
 from .features import Features
 from .field import Field
 from .gaussian_steps import Predicts, data_from, level_at, target_of
@@ -131,7 +132,7 @@ class Diffusion(_Generative):
                 f"Column {text[0]!r} is text, and Diffusion adds noise to numbers; Autoregressive, VAE and Flow take "
                 "tables with text. Or give it as a condition."
             )
-        self._warn_of_constants(x)
+        warn_of_constants(self, x)
 
     def _module(self) -> DensityModule:
         condition = None if self.condition_ is None else self.condition_.shape

@@ -24,6 +24,7 @@ from ...optim import Adam, Cosine
 from ...priors import Flat
 from .base_density import BASES, BaseDensity
 from .codes import _Codes
+from .constants import warn_of_constants
 from .features import Features
 from .flow_module import FlowModule
 from .masked_density import MaskedDensity
@@ -139,7 +140,7 @@ class Flow(_Codes):
         self.integers_ = tuple(whole.nonzero().ravel().tolist())
         if len(shape) == 1:
             dense = ~labels & ~whole
-            self._warn_of_constants(torch.where(dense, flat, torch.nan))
+            warn_of_constants(self, torch.where(dense, flat, torch.nan))
             self._warn_of_copies(flat, dense.nonzero().ravel().tolist())
 
     def _warn_of_copies(self, x: Tensor, columns: list[int]) -> None:

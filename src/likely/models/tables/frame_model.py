@@ -68,6 +68,8 @@ class FrameModel(Estimator):
     def _suited(self) -> Any:
         """The model, with likelihoods of labels for text and booleans where it has one likelihood for all columns."""
         model = clone(self.model)
+        if self._whole:
+            return model
         text = [column.kind == "category" for column in self.coded_]
         given = getattr(model, "likelihood", None)
         if isinstance(given, Likelihood) and not given.event_dim and not given.labels:
@@ -123,6 +125,9 @@ class FrameModel(Estimator):
         With `draws`, a list of so many tables, whose gaps are filled by draws given what is known.
         """
         check_is_fitted(self, "model_")
+        if self._whole:
+            filled = self.model_.impute(self._rows(as_frame(frame)), draws=draws, random_state=random_state)
+            return self._as_given(filled) if draws is None else [self._as_given(table) for table in filled]
         if draws is None:
             return self._table(self._in_order(frame, self.model_.impute))
 
@@ -133,7 +138,11 @@ class FrameModel(Estimator):
         return [self._table(values) for values in np.moveaxis(self._in_order(frame, ask), 1, 0)]
 
     def _table(self, values: np.ndarray) -> Any:
-        table = pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
+        return self._as_given(
+            pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
+        )
+
+    def _as_given(self, table: pl.DataFrame) -> Any:
         if self.form_ == "polars":
             return table
         import pandas as pd
@@ -149,6 +158,8 @@ class FrameModel(Estimator):
         if not hasattr(self.model_, "sample"):
             raise DataError(f"{type(self.model_).__name__} cannot make new rows.")
         count = count_of(n)
+        if self._whole:
+            return self._as_given(self.model_.sample(count, random_state=random_state))
         steps = {"n": 1, "length": count} if self._sequential else {"n": count}
         rows, hidden = self.model_.sample(**steps, random_state=random_state, return_hidden=True)
         values = np.asarray(rows).reshape(count, len(self.coded_))
@@ -173,7 +184,14 @@ class FrameModel(Estimator):
     def _sequential(self) -> bool:
         return any(hasattr(self.model, verb) for verb in ("decode", "smooth"))
 
+    @property
+    def _whole(self) -> bool:
+        """Whether the model takes tables itself, text and all."""
+        return bool(getattr(self.model, "takes_tables", False))
+
     def _rows(self, rows: nw.DataFrame[Any]) -> Any:
+        if self._whole:
+            return pl.DataFrame({column.name: _listed(column_of(rows, column.name)) for column in self.coded_})
         columns = [column.encode(column_of(rows, column.name, "The table")) for column in self.coded_]
         values = np.column_stack(columns)
         if not self._sequential:
@@ -229,3 +247,9 @@ class FrameModel(Estimator):
         self.model_._restore(learned["model"], tensors)
         if getattr(self.model_, "n_features_in_", len(self.coded_)) != len(self.coded_):
             raise ModelFileError(f"The file has {len(self.coded_)} columns for a model of other rows.")
+
+
+def _listed(series: nw.Series[Any]) -> list[Any]:
+    """The values of a column, None where there is a gap."""
+    gaps = series.is_null().to_list()
+    return [None if gap else value for value, gap in zip(series.to_list(), gaps, strict=True)]
