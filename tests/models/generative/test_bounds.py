@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from itertools import pairwise
 
 import pytest
 import torch
@@ -16,7 +16,7 @@ ZERO = torch.zeros(2, dtype=torch.float64)
 
 
 def known_model(draws, seed):
-    """z ~ N(0, I), x | z ~ N(z, I) at x = (1, −1), with a q that is off: log p(x|z), log p(z)/q(z), log p(x)."""
+    """z ~ N(0, I), x | z ~ N(z, I) at x = (1, −1), a q that is off: log p(x | z), log p(z) − log q(z), log p(x), q."""
     torch.manual_seed(seed)
     x = torch.tensor([1.0, -1.0], dtype=torch.float64)
     mean, log_scale = 0.3 * x, torch.full_like(x, -0.5)
@@ -68,7 +68,7 @@ def test_bounds_rise_with_the_number_of_draws_to_log_p():
         likelihood, ratio, evidence, _ = known_model(rows * k // 10, k)
         own = IWAE(k).of(*(part.view(k, -1) for part in (likelihood, ratio)))
         values.append((float(own.mean()), float(own.std() / math.sqrt(len(own)))))
-    for (low, low_error), (high, high_error) in pairwise(values):
+    for (low, low_error), (high, high_error) in itertools.pairwise(values):
         assert high - low > 4 * math.hypot(low_error, high_error)
     assert values[-1][0] <= float(evidence) + 6 * values[-1][1]
     assert float(evidence) - values[-1][0] < 0.02

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -52,7 +52,7 @@ def test_elbo_is_below_iwae_which_rises_to_log_prob(fitted):
     for k in (1, 5, 50):
         blocks = weights.unflatten(0, (-1, k))
         means.append((torch.logsumexp(blocks, 1) - np.log(k)).mean(0).double())
-    for low, high in pairwise(means):
+    for low, high in itertools.pairwise(means):
         gap = high - low
         assert float(gap.mean()) > -4 * float(gap.std()) / np.sqrt(len(gap))
     assert float(means[0].mean()) < float(means[-1].mean())
