@@ -11,7 +11,7 @@ from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
 from likely.core.random import isolated
 from likely.core.spec import Spec, registered
-from likely.data.augment import Augment, Compose, Crop, Cutout, Flip, Jitter, Mixup, Rotate, Shift, turned
+from likely.data.augment import Augment, Binarise, Compose, Crop, Cutout, Flip, Jitter, Mixup, Rotate, Shift, turned
 from likely.data.rows import Ragged
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Normal
@@ -295,3 +295,15 @@ def test_what_moves_pixels_is_refused_where_pixels_have_targets():
     assert Jitter().batch(x, torch.ones(2, 4, 4), None, (4, 4))[0].shape == x.shape
     with pytest.raises(DataError, match="needs rows of one shape; X has sequences"):
         Mixup().batch(Ragged.of([[1.0, 2.0], [3.0]]), torch.ones(2), None)
+
+
+def test_binarised_pixels_have_the_means_of_grey_ones():
+    """Means of 40,000 draws, 6 standard errors; values outside [0, 1] are refused."""
+    x = torch.tensor([[0.0, 0.25, 0.9, 1.0]]).expand(40_000, 4)
+    with isolated(0):
+        drawn = Binarise()(x)
+    assert set(drawn.unique().tolist()) == {0.0, 1.0}
+    torch.testing.assert_close(drawn.mean(0), x[0], rtol=0, atol=6 * 0.5 / 200)
+    for bad in (torch.tensor([[2.0]]), torch.tensor([[-0.1]]), torch.tensor([[float("nan")]])):
+        with pytest.raises(DataError, match="needs numbers between 0 and 1"):
+            Binarise()(bad)

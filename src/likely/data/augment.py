@@ -207,9 +207,10 @@ class Binarise(Augment):
     """
 
     def change(self, x: Any) -> Tensor:
-        if isinstance(x, Rows) or bool(((x < 0) | (x > 1)).any()):
+        lowest, highest = (None, None) if isinstance(x, Rows) else _floats(self, x).aminmax()
+        if lowest is None or not bool((lowest >= 0) & (highest <= 1)):
             raise DataError(f"{self!r} needs numbers between 0 and 1, such as pixels divided by 255.")
-        return (torch.rand_like(_floats(self, x)) < x).to(x)
+        return (torch.rand_like(x) < x).to(x)
 
 
 class Cutout(Augment):
