@@ -13,6 +13,7 @@ from .confusions import confusion
 from .convergences import convergence
 from .descent import double_descent
 from .forecasts import forecast
+from .generated import image_grid, latent_map, pairs, trajectory
 from .gradients import gradients, shattering
 from .implicit import implicit_regularisation
 from .matrices import convolution, derivatives
@@ -45,10 +46,13 @@ __all__ = [
     "forecast",
     "gradients",
     "history",
+    "image_grid",
     "implicit_regularisation",
+    "latent_map",
     "leaderboard",
     "mixture",
     "network_graph",
+    "pairs",
     "predictions",
     "predictive_band",
     "process",
@@ -62,4 +66,5 @@ __all__ = [
     "state_path",
     "topics",
     "trace",
+    "trajectory",
 ]

@@ -1,0 +1,136 @@
+"""Pictures of generated rows: images in a grid, columns beside the data, codes in a plane, the way from noise."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.errors import DataError
+from ..evaluate.generated.pairs import pair_of
+from ..evaluate.protocol import as_array
+from .mixtures import COLOURS
+from .style import ACCENT, MAIN, MUTED, axes_of, finish
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["image_grid", "latent_map", "pairs", "trajectory"]
+
+
+def image_grid(images: Any, *, columns: int | None = None, title: str = "", ax: Axes | None = None) -> Axes:
+    """Images (n, c, h, w) or (n, h, w) beside and below each other, on one grey scale, or in colour for three channels.
+
+    >>> image_grid(np.zeros((6, 1, 8, 8)), columns=3).get_images()[0].get_array().shape
+    (17, 26)
+    """
+    pixels = np.asarray(as_array(images), dtype=float)
+    pixels = pixels[:, None] if pixels.ndim == 3 else pixels
+    if pixels.ndim != 4 or pixels.shape[1] not in (1, 3) or not len(pixels):
+        raise DataError(f"images have shape {np.shape(images)}; (n, h, w), (n, 1, h, w) or (n, 3, h, w) is needed.")
+    count, channels, height, width = pixels.shape
+    across = columns or math.ceil(math.sqrt(count))
+    down = math.ceil(count / across)
+    low, high = float(np.nanmin(pixels)), float(np.nanmax(pixels))
+    canvas = np.full((down * (height + 1) - 1, across * (width + 1) - 1, channels), high)
+    for index, image in enumerate(pixels):
+        top, left = index // across * (height + 1), index % across * (width + 1)
+        canvas[top : top + height, left : left + width] = np.moveaxis(image, 0, -1)
+    ax = axes_of(ax, 0.6 + 0.55 * across, 0.8 + 0.55 * down)
+    if channels == 3:
+        ax.imshow((canvas - low) / max(high - low, 1e-12), interpolation="nearest")
+    else:
+        ax.imshow(canvas[..., 0], cmap="gray", vmin=low, vmax=high, interpolation="nearest")
+    finish(ax, title=title, x="", y="", grid=None)
+    ax.set_xticks([])
+    ax.set_yticks([])
+    return ax
+
+
+def pairs(
+    real: Any,
+    generated: Any,
+    *,
+    columns: tuple[int, int] = (0, 1),
+    names: tuple[str, str] | None = None,
+    title: str = "Generated rows beside the data",
+    most: int = 2000,
+    ax: Axes | None = None,
+) -> Axes:
+    """Two columns of real rows (grey) and of generated ones (in colour); of more than `most`, every k-th is drawn.
+
+    >>> rng = np.random.default_rng(0)
+    >>> len(pairs(rng.normal(size=(50, 3)), rng.normal(size=(40, 3))).collections)
+    2
+    """
+    both = pair_of(real, generated)
+    first, second = columns
+    width = both.real.shape[1]
+    if not (0 <= first < width and 0 <= second < width) or first == second:
+        raise DataError(f"pairs draws two columns of {width}; columns={columns} was asked for.")
+    ax = axes_of(ax, 5.4, 4.8)
+    for rows, colour, label in ((both.real, MUTED, "data"), (both.generated, MAIN, "generated")):
+        shown = rows[:: max(1, -(-len(rows) // most))]
+        ax.scatter(shown[:, first], shown[:, second], s=8, c=colour, alpha=0.45, linewidths=0, label=label)
+    labels = names or tuple(str(name) for name in _names(real, columns))
+    finish(ax, title=title, x=labels[0], y=labels[1])
+    ax.legend(frameon=False, fontsize=9, loc="best")
+    return ax
+
+
+def latent_map(
+    model: Any, X: Any, labels: Any = None, *, title: str = "Codes of the rows", ax: Axes | None = None
+) -> Axes:
+    """The first two numbers of each row's code, `model.transform(X)`, in the colours of labels.
+
+    >>> from likely import PCA
+    >>> X = np.random.default_rng(0).normal(size=(30, 4))
+    >>> latent_map(PCA(2).fit(X), X, np.arange(30) % 3).get_xlabel()
+    'z₁'
+    """
+    codes = np.asarray(model.transform(X), dtype=float).reshape(len(X), -1)
+    if codes.shape[1] < 2:
+        codes = np.column_stack([codes, np.zeros(len(codes))])
+    ax = axes_of(ax, 5.4, 4.8)
+    if labels is None:
+        ax.scatter(codes[:, 0], codes[:, 1], s=10, c=MAIN, alpha=0.6, linewidths=0)
+    else:
+        given = np.asarray(labels)
+        if len(given) != len(codes):
+            raise DataError(f"labels has {len(given)} entries, but X has {len(codes)} rows.")
+        for index, label in enumerate(np.unique(given)):
+            own = codes[given == label]
+            colour = COLOURS[index % len(COLOURS)]
+            ax.scatter(own[:, 0], own[:, 1], s=10, c=colour, alpha=0.6, linewidths=0, label=str(label))
+        ax.legend(frameon=False, fontsize=8.5, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return finish(ax, title=title, x="z₁", y="z₂")
+
+
+def trajectory(
+    states: Any, *, columns: tuple[int, int] = (0, 1), title: str = "From noise to rows", ax: Axes | None = None
+) -> Axes:
+    """The ways of rows through the steps of a flow or a diffusion, (steps, n, d): lines from noise to new rows.
+
+    >>> walk = np.random.default_rng(0).normal(size=(10, 4, 2)).cumsum(0)
+    >>> len(trajectory(walk).lines)
+    4
+    """
+    ways = np.asarray(states, dtype=float)
+    ways = ways.reshape(*ways.shape[:2], -1)
+    first, second = columns
+    if ways.ndim != 3 or not (0 <= first < ways.shape[2] and 0 <= second < ways.shape[2]):
+        raise DataError(f"states have shape {np.shape(states)}; (steps, n, d) with columns {columns} is needed.")
+    ax = axes_of(ax, 5.4, 4.8)
+    for row in range(ways.shape[1]):
+        ax.plot(ways[:, row, first], ways[:, row, second], color=MUTED, alpha=0.35, linewidth=0.8)
+    ax.scatter(ways[0, :, first], ways[0, :, second], s=9, c=ACCENT, linewidths=0, label="first")
+    ax.scatter(ways[-1, :, first], ways[-1, :, second], s=9, c=MAIN, linewidths=0, label="last", zorder=3)
+    finish(ax, title=title, x=f"column {first}", y=f"column {second}")
+    ax.legend(frameon=False, fontsize=9, loc="best")
+    return ax
+
+
+def _names(rows: Any, columns: tuple[int, int]) -> tuple[Any, ...]:
+    known = list(getattr(rows, "columns", ()))
+    return tuple(known[index] if known else f"column {index}" for index in columns)
