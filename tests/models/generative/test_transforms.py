@@ -261,7 +261,7 @@ def test_a_linear_field_has_the_closed_form_of_gaussians():
     with torch.no_grad():
         affine = field.network.network
         affine.weight.zero_()
-        affine.weight[:, :2] = matrix
+        affine.weight[:, :2] = matrix  # and none of the features of time
         affine.bias.zero_()
         x = torch.randn(20, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
         z, log_det = field(x)

@@ -12,6 +12,7 @@ derivatives, or Hutchinson's estimate vᵀ(∂f/∂x)v with random signs v.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -27,6 +28,9 @@ from .conditioner import conditioner
 from .ode import Field, State, adaptive, fixed
 
 __all__ = ["Continuous", "VelocityField"]
+
+CLOCK = 7
+"""Features of a time: itself, and waves that tell late times apart."""
 
 
 class Continuous(Transform):
@@ -68,12 +72,12 @@ class VelocityField(Bijection):
     ) -> None:
         super().__init__()
         self.spec, self.shape = spec, shape
-        wide = (1,) if condition is None else (1 + torch.Size(condition).numel(),)
+        wide = (CLOCK + (0 if condition is None else torch.Size(condition).numel()),)
         self.network = conditioner(network, shape, shape[0], wide)
 
     def velocity(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
         """f at times t (n, 1)."""
-        told = t if condition is None else torch.cat([t, condition.flatten(1)], -1)
+        told = _clock(t) if condition is None else torch.cat([_clock(t), condition.flatten(1)], -1)
         v = self.network(x, told)
         return v if v.ndim == 2 else v.movedim(-1, 1)
 
@@ -125,3 +129,9 @@ class VelocityField(Bijection):
     def _signs(self, x: Tensor) -> Tensor:
         coins = torch.rand(x.shape, generator=current_generator(x.device), dtype=x.dtype, device=x.device)
         return torch.where(coins < 0.5, -1.0, 1.0).to(x)
+
+
+def _clock(t: Tensor) -> Tensor:
+    """2t − 1, and cos and sin of πt, 2πt, 4πt: (n, 7)."""
+    angles = torch.cat([t * math.pi, t * (2 * math.pi), t * (4 * math.pi)], -1)
+    return torch.cat([2 * t - 1, angles.cos(), angles.sin()], -1)
