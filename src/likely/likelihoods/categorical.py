@@ -48,13 +48,13 @@ class Categorical(_Labels):
         return log_prob, score, torch.diag_embed(probability) - outer
 
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        shape = torch.broadcast_shapes(eta.shape[:-1], y.shape)
-        index = y.long().expand(shape).unsqueeze(-1)
-        log_probability = eta.log_softmax(-1)
-        value = log_probability.expand(*shape, eta.shape[-1]).gather(-1, index)
-        score = log_probability.exp_().neg_().expand(*shape, eta.shape[-1])
-        if score.shape != eta.shape:
-            score = score.contiguous()
+        if eta.shape[:-1] != y.shape:  # every step of training has them alike: torch takes long to find that out
+            shape = torch.broadcast_shapes(eta.shape[:-1], y.shape)
+            eta, y = eta.expand(*shape, eta.shape[-1]), y.expand(shape)
+        index = y.long().unsqueeze(-1)
+        score = eta.log_softmax(-1)
+        value = score.gather(-1, index)
+        score.exp_().neg_()
         return value.squeeze(-1), score.scatter_add_(-1, index, torch.ones_like(value))
 
     def label_log_probs(self, eta: Tensor) -> Tensor:
