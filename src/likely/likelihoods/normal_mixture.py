@@ -86,7 +86,7 @@ class NormalMixture(Likelihood):
             return density
         half = 0.5 * self.step * inverse
         low = -z.abs()  # in the lower tail, by symmetry: there the logarithm of Φ has all its digits
-        upper, lower = log_normal_cdf(low + half), log_normal_cdf(low - half)
+        upper, lower = log_normal_cdf(torch.stack([low + half, low - half])).unbind()
         gap = upper - lower
         narrow = gap < 0.02  # the density hardly changes inside the step, and the difference of Φ would cancel
         cell = upper + torch.log(-torch.expm1(-torch.where(narrow, 1.0, gap)))

@@ -22,6 +22,11 @@ from .features import is_binary, sampled
 
 __all__ = ["Observed", "columns_of"]
 
+NEVER = -1e9
+"""The logit of a class that a column does not have."""
+Group = tuple[Likelihood, Tensor, Tensor, tuple[int, ...]]
+"""A likelihood, where its targets have their η (targets, numbers), their columns, and the parts with constants."""
+
 
 def columns_of(
     likelihood: Any,
@@ -80,6 +85,8 @@ class Observed(nn.Module):
             for part, n in zip(self.parts, shared, strict=True)
         )
 
+        self.groups = _groups(self.parts, self.own, self.sizes) if len(self.parts) > 1 else []
+
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
         """Offset, unit and constants: those of the columns without a network."""
@@ -115,7 +122,21 @@ class Observed(nn.Module):
 
         Training says `whole` where no value is missing: then this is not looked up, and log p is quick.
         """
+        if whole and self.groups:
+            return self._grouped_log_prob(out, x)
         return sum(values.sum(-1) for values in self.each_log_prob(out, x, whole=whole))  # type: ignore[return-value]
+
+    def _grouped_log_prob(self, out: Tensor, x: Tensor) -> Tensor:
+        """The same, columns with one likelihood taken together wherever they stand: few large operations."""
+        flat = x.flatten(x.ndim - len(self.shape))
+        eta = torch.cat([torch.addcmul(self.offset, self.unit, out), out.new_full((*out.shape[:-1], 1), NEVER)], -1)
+        total: Any = 0.0
+        for likelihood, numbers, columns, shared in self.groups:
+            own = eta[..., numbers]
+            if shared:
+                own = _with_shared(own, torch.cat([self.shared[index] for index in shared]))
+            total = total + likelihood.quick_log_prob(own, flat[..., columns]).sum(-1)
+        return total
 
     def each_log_prob(self, out: Tensor, x: Tensor, *, whole: bool = False) -> list[Tensor]:
         """The same for each target of each part: (…, n, count); 0 where a value is missing."""
@@ -174,6 +195,31 @@ def _baseline(part: Part, rows: Tensor, weights: Tensor) -> tuple[Tensor, Tensor
     pairs = [likelihood.baseline(own, weights) for own in y.unbind(1)]
     offset, unit = (torch.stack(values) for values in zip(*pairs, strict=True))
     return offset, unit
+
+
+def _groups(parts: Sequence[Part], own: Sequence[int], sizes: Sequence[int]) -> list[Group]:
+    """Columns with the same likelihood; all labels together, with classes that never occur where one has fewer.
+
+    None if a part is a vector, which is taken by itself.
+    """
+    if any(part.likelihood.event_dim for part in parts):
+        return []
+    most = max((part.target.classes or 0 for part in parts if isinstance(part.likelihood, Categorical)), default=0)
+    groups: dict[Likelihood, tuple[list[list[int]], list[int], list[int]]] = {}
+    first = 0
+    for index, part in enumerate(parts):
+        labels = isinstance(part.likelihood, Categorical)
+        key = Categorical(most) if labels else part.likelihood
+        numbers, columns, shared = groups.setdefault(key, ([], [], []))
+        for target in range(part.count):
+            start = first + target * own[index]
+            pad = [sum(sizes)] * (most - own[index] if labels else 0)
+            numbers.append([*range(start, start + own[index]), *pad])
+            columns.append(part.columns.start + target)
+        if part.likelihood.shared(part.target):
+            shared.append(index)
+        first += sizes[index]
+    return [(likelihood, torch.tensor(n), torch.tensor(c), tuple(s)) for likelihood, (n, c, s) in groups.items()]
 
 
 def _with_shared(eta: Tensor, shared: Tensor) -> Tensor:

@@ -9,19 +9,18 @@ from ...likelihoods import Likelihood, NormalMixture
 __all__ = ["number_likelihood", "step_of"]
 
 COMPONENTS = 8
-"""Components of the mixture, at most."""
+"""Components of the mixture."""
 DIGITS = range(-3, 5)
 """Decimal places that numbers may be rounded to: from thousands to the fourth after the point."""
 
 
 def number_likelihood(column: Tensor) -> Likelihood:
-    """A mixture of Normals, with as many components as there are values if they are few.
+    """A mixture of Normals. All columns have as many components, so that they can be computed together.
 
     >>> number_likelihood(torch.tensor([1.0, 2.0, 5.0]))
-    NormalMixture(components=3, step=1.0)
+    NormalMixture(components=8, step=1.0)
     """
-    values = column[~column.isnan()].double()
-    return NormalMixture(min(COMPONENTS, len(values.unique())), step_of(values))
+    return NormalMixture(COMPONENTS, step_of(column[~column.isnan()]))
 
 
 def step_of(values: Tensor) -> float | None:
