@@ -11,7 +11,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
 from ...core.random import current_generator
@@ -23,6 +23,7 @@ from ..emissions import Columns, Part
 from .features import Features
 from .module import DensityModule
 from .observed import Observed
+from .rounding import on_grid
 
 __all__ = ["Link", "MaskedDensity", "links_of"]
 
@@ -81,6 +82,7 @@ class MaskedDensity(DensityModule):
         outputs = [place for place, link in enumerate(self.links) for _ in range(self.observed.own[link.number])]
         given = 0 if condition is None else math.prod(condition)
         self.network = masked_network(network, inputs, outputs, random_orders(orders, len(self.links)), given)
+        nn.init.zeros_(self.network.last.weight)  # training starts from the columns by themselves
         sizes = [
             (p.target.classes or 2) if p.likelihood.labels else 1 for p in columns.parts for _ in _indices(p.columns)
         ]
@@ -195,9 +197,7 @@ class MaskedDensity(DensityModule):
         for link in self.links:
             step = link.part.likelihood.step if isinstance(link.part.likelihood, NormalMixture) else None
             if step is not None:
-                own = flat[..., link.columns]
-                fine = round(1 / step)
-                flat[..., link.columns] = (own / step).round() * step if step >= 1 else (own * fine).round() / fine
+                flat[..., link.columns] = on_grid(flat[..., link.columns], step)
         return flat.unflatten(-1, self.shape)
 
     def _width(self) -> int:
