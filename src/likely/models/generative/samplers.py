@@ -24,7 +24,7 @@ Denoiser = Callable[[Tensor, Tensor], Tensor]
 """x̂₀ from noisy rows and their times (n,)."""
 
 
-class Sampler(Spec, axis="sampler"):
+class Sampler(Spec, axis="diffusion_sampler"):
     """How new rows are drawn; `n` steps, or as many as the model has."""
 
     n: int | None = None
