@@ -207,8 +207,8 @@ class Binarise(Augment):
     """
 
     def change(self, x: Any) -> Tensor:
-        lowest, highest = (None, None) if isinstance(x, Rows) else _floats(self, x).aminmax()
-        if lowest is None or not bool((lowest >= 0) & (highest <= 1)):
+        within = not isinstance(x, Rows) and bool((_floats(self, x).amin() >= 0) & (x.amax() <= 1))
+        if not within:
             raise DataError(f"{self!r} needs numbers between 0 and 1, such as pixels divided by 255.")
         return (torch.rand_like(x) < x).to(x)
 

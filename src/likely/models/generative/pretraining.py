@@ -72,10 +72,9 @@ def start_mixture(module: VAEModule, x: Tensor, condition: Tensor | None) -> Non
         raise DataError(f"X has {len(points)} rows, too few for the {components} components of the latent prior.")
     seed = int(torch.randint(2**31 - 1, (), generator=_own_generator()))
     rough = EM(max_iter=200, tol=1e-3, starts=STARTS)
-    mixture = GaussianMixture(components, covariance="diag", inference=rough, random_state=seed).fit(points)
-    prior.start(
-        *(torch.from_numpy(np.asarray(part)) for part in (mixture.weights_, mixture.means_, mixture.covariances_))
-    )
+    mixture = GaussianMixture(components, covariance="full", inference=rough, random_state=seed).fit(points)
+    variances = np.diagonal(mixture.covariances_, axis1=1, axis2=2)  # groups are found with their directions
+    prior.start(*(torch.from_numpy(np.array(part)) for part in (mixture.weights_, mixture.means_, variances)))
 
 
 def _own_generator() -> torch.Generator:
