@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         NaiveBayes,
         Perceptron,
         Regressor,
+        ScoreModel,
         SupportVector,
         TableModel,
     )
@@ -68,6 +69,7 @@ __all__ = [
     "NaiveBayes",
     "Perceptron",
     "Regressor",
+    "ScoreModel",
     "SupportVector",
     "TableModel",
     "__version__",

@@ -122,6 +122,10 @@ def examples():
             (likely.Regressor(likelihoods.StudentT(), inference=inference.Variational.example()), ROWS, NUMBERS),
             (likely.Regressor(likelihood=likelihoods.MultivariateNormal(), inference=quick()), ROWS, ROWS[:, :2]),
         ],
+        "ScoreModel": [
+            (likely.ScoreModel(networks.MLP((4,)), noise_levels=3, **small), ROWS, None),
+            (likely.ScoreModel(networks.MLP((4,)), noise_levels=3, **small), ROWS, LABELS),
+        ],
         "SupportVector": [
             (likely.SupportVector(), ROWS, LABELS),
             (likely.SupportVector(epsilon=0.1), ROWS, NUMBERS),
@@ -142,7 +146,7 @@ def ask(model, X, y, names=None):
         **dict.fromkeys(("predict", "predict_proba"), (X, *target)),
         **dict.fromkeys(("transform", "decode", "posterior", "decision_function", "energy", "filter"), (X,)),
         **dict.fromkeys(("predict_dist", "joint_log_prob", "smooth"), (X,)),
-        **dict.fromkeys(("log_prob", "score"), pairs),
+        **dict.fromkeys(("log_prob", "score", "score_function"), pairs),
         "sample": (X, 2) if supervised else (2,),
         "forecast": (X, 2),
         "marginals": (),

@@ -175,6 +175,10 @@ EXAMPLES: dict[str, list[Example]] = {
             weighted=False,
         ),
     ],
+    "ScoreModel": [
+        Example(lambda: models.ScoreModel(MLP((4,)), noise_levels=3, steps=4, **TRAINED), form, weighted=False)
+        for form in (ROWS, pd.DataFrame(ROWS, columns=["a", "b"]))
+    ],
     "VAE": [
         Example(lambda: models.VAE(latent=1, **SMALL), ROWS, weighted=False, missing=True),
         Example(lambda: models.VAE(latent=2, **SMALL), pl.DataFrame(ROWS, schema=["a", "b"]), weighted=False),
@@ -453,7 +457,7 @@ def test_a_clone_has_the_arguments_and_nothing_learned(example):
     model = fitted(example)
     copy = clone(model)
     assert repr(copy) == repr(model)
-    verb = next(name for name in ("predict", "transform", "log_prob") if hasattr(copy, name))
+    verb = next(name for name in ("predict", "transform", "log_prob", "score_function") if hasattr(copy, name))
     arguments = (example.X, "wet") if isinstance(model, models.BayesianNetwork) else (example.X,)
     with pytest.raises((NotFittedError, AttributeError)):
         getattr(copy, verb)(*arguments)
@@ -487,7 +491,8 @@ def _taken(part: Any, places: np.ndarray) -> Any:
 @pytest.mark.parametrize("example", [case for case in CASES if case.values[0].columns])
 def test_rows_that_will_not_do_are_refused_by_name(example):
     model, X = fitted(example), np.asarray(example.X, dtype=float)
-    verb = getattr(model, "predict", None) or getattr(model, "transform", None) or model.log_prob
+    verbs = ("predict", "transform", "log_prob", "score_function")
+    verb = next(getattr(model, name) for name in verbs if hasattr(model, name))
     bad = {
         "one axis": X[:, 0],
         "too many columns": np.column_stack([X, X]),

@@ -72,6 +72,10 @@ MODELS = {
         X,
         NUMBERS,
     ),
+    "ScoreModel": (
+        lambda seed: models.ScoreModel(MLP((8,)), noise_levels=4, inference=QUICK, random_state=seed),
+        X,
+    ),
     "SupportVector": (lambda seed: models.SupportVector(random_state=seed), X, LABELS),
     "TableModel": (lambda seed: models.TableModel(models.Regressor(random_state=seed), target="y"), FRAME),
     "VAE": (lambda seed: models.VAE(latent=1, inference=QUICK, random_state=seed), X),
@@ -98,7 +102,7 @@ def fitted(name, seed):
 def answers(model, data):
     """What the model says of the rows it was fitted to, as bytes."""
     said = []
-    for question, asked in (("log_prob", data), ("predict", data[:1]), ("recall", data[:1])):
+    for question, asked in (("log_prob", data), ("predict", data[:1]), ("recall", data[:1]), ("score_function", data)):
         if hasattr(model, question) and not (question == "predict" and isinstance(model, models.BayesianNetwork)):
             answer = getattr(model, question)(*asked)
             said += answer if isinstance(answer, list | tuple) else [answer]

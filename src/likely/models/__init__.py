@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .generative.autoregressive import Autoregressive
     from .generative.diffusion import Diffusion
     from .generative.flow import Flow
+    from .generative.score_model import ScoreModel
     from .generative.vae import VAE
     from .hopfield import Hopfield
     from .kernel.gaussian_process import GaussianProcess
@@ -54,6 +55,7 @@ __all__ = [
     "NaiveBayes",
     "Perceptron",
     "Regressor",
+    "ScoreModel",
     "SupportVector",
     "TableModel",
 ]
@@ -80,6 +82,7 @@ _FILES = {
     "PCA": "linear_gaussian.pca",
     "Perceptron": "supervised.perceptron",
     "Regressor": "supervised.regressor",
+    "ScoreModel": "generative.score_model",
     "SupportVector": "kernel.support_vector",
     "TableModel": "tables.table_model",
     "VAE": "generative.vae",

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from ...core.draws import count_of
-from ...core.errors import DataError, SpecError
+from ...core.errors import SpecError
 from ...core.random import current_generator, isolated, normal_like
 from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
@@ -34,6 +34,7 @@ from .field import Field
 from .gaussian_steps import Predicts, data_from, level_at, target_of
 from .module import DensityModule, ask
 from .probability_flow import flow_log_prob
+from .rows import refuse_text
 from .samplers import DDPM, Denoiser, Sampler
 from .schedules import Cosine, NoiseSchedule, Path
 
@@ -126,12 +127,7 @@ class Diffusion(_Generative):
 
     def _check_rows(self, x: Tensor) -> None:
         super()._check_rows(x)
-        text = [column.name for column in self.form_.columns if column.kind == "category"]
-        if text:
-            raise DataError(
-                f"Column {text[0]!r} is text, and Diffusion adds noise to numbers; Autoregressive, VAE and Flow take "
-                "tables with text. Or give it as a condition."
-            )
+        refuse_text(self.form_, "Diffusion adds noise to numbers")
         warn_of_constants(self, x)
 
     def _module(self) -> DensityModule:

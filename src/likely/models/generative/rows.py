@@ -24,7 +24,7 @@ from ...data.frame import as_frame, column_of
 from ...inference.dataset import Batch
 from ...inference.training.perturb import augmented
 
-__all__ = ["RowForm", "as_shown"]
+__all__ = ["RowForm", "as_shown", "refuse_text"]
 
 MOST = 10**8
 """Numbers that one row of a model in a file may have."""
@@ -162,3 +162,19 @@ def _by_index(condition: Any, shape: tuple[int, ...]) -> Any:
             raise DataError(f"condition names a column {index!r}; the model has columns 0 to {shape[0] - 1}.")
         row[index] = value
     return row
+
+
+def refuse_text(form: RowForm, why: str) -> None:
+    """Raise a `DataError` for a table with a column of text, where the model's numbers mean sizes.
+
+    >>> refuse_text(RowForm.read(None, {"colour": ["red", "blue"]})[0], "Diffusion adds noise to numbers")
+    Traceback (most recent call last):
+    ...
+    likely.core.errors.DataError: Column 'colour' is text, and Diffusion adds noise to numbers; Autoregressive, ...
+    """
+    text = [column.name for column in form.columns if column.kind == "category"]
+    if text:
+        raise DataError(
+            f"Column {text[0]!r} is text, and {why}; Autoregressive, VAE and Flow take tables with text. Or give it as "
+            "a condition."
+        )
