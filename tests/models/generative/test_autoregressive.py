@@ -21,7 +21,7 @@ from likely.inference import MAP
 from likely.inference.objective import RowDensity, able
 from likely.likelihoods import Bernoulli, Categorical, Likelihood, MultivariateNormal, Normal, NormalMixture, Poisson
 from likely.models.generative.masked_density import MaskedDensity
-from likely.models.generative.observed import columns_of
+from likely.models.generative.observed import Observed, columns_of
 from likely.networks import MLP, Linear
 from likely.optim import Adam
 from likely.priors import Normal as NormalPrior
@@ -100,6 +100,16 @@ def test_each_conditional_depends_on_earlier_columns_alone():
         targets = module.network.outputs
         earlier = torch.tensor([[bool(place[i] < place[o]) for i in owner] for o in targets])
         assert torch.equal(jacobian != 0, earlier)
+
+
+def test_columns_taken_together_have_the_log_p_of_each():
+    x = torch.from_numpy(np.column_stack([PAIRS[:60], BITS[:60], RNG.integers(0, 3, 60), RNG.integers(0, 5, 60)]))
+    kinds = [Normal(), Normal(), *[Bernoulli()] * 2, Normal(), Bernoulli(), Categorical(3), Categorical(5)]
+    observed = Observed(columns_of(kinds, x), (8,)).double()
+    observed.adapt(x, None)
+    out = torch.randn(60, observed.size, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert len(observed.groups) == 3
+    torch.testing.assert_close(observed.log_prob(out, x, whole=True), observed.log_prob(out, x))
 
 
 def test_log_p_of_orders_is_the_log_of_their_mean():

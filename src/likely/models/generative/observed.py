@@ -219,7 +219,11 @@ def _groups(parts: Sequence[Part], own: Sequence[int], sizes: Sequence[int]) -> 
         if part.likelihood.shared(part.target):
             shared.append(index)
         first += sizes[index]
-    return [(likelihood, torch.tensor(n), torch.tensor(c), tuple(s)) for likelihood, (n, c, s) in groups.items()]
+    joined: list[Group] = []
+    for likelihood, (etas, places, constants) in groups.items():
+        index = [torch.tensor(part, device="cpu") for part in (etas, places)]  # real numbers, also while a file is read
+        joined.append((likelihood, index[0], index[1], tuple(constants)))
+    return joined
 
 
 def _with_shared(eta: Tensor, shared: Tensor) -> Tensor:
