@@ -86,13 +86,16 @@ class Sources:
                 self.bases[name, file] = set(WORD.findall(rest))
                 self.places.setdefault(name, []).append(file)
         self._nodes: dict[Path, dict[str, ast.ClassDef]] = {}
+        self._imports: dict[Path, dict[str, Path]] = {}
         self._parts: dict[tuple[str, Path], Part] = {}
 
     def part(self, name: str, file: Path = ROOT) -> Part | None:
-        """The class of this name that is nearest to a file: in it, or in the nearest folder."""
+        """The class that a file means by this name: its own, the one it imports, or the one in the nearest folder."""
         if name not in self.places:
             return None
-        return self.at(name, min(self.places[name], key=lambda place: _distance(file, place)))
+        source = self._imports.get(file, {}).get(name)
+        places = [place for place in self.places[name] if source and source in (place, *place.parents)]
+        return self.at(name, min(places or self.places[name], key=lambda place: _distance(file, place)))
 
     def parts(self, root: str) -> Iterator[Part]:
         """Every class whose bases lead to `root`."""
@@ -109,6 +112,7 @@ class Sources:
         if (name, file) not in self._parts:
             if file not in self._nodes:
                 body = ast.parse(self.texts[file]).body
+                self._imports[file] = _imports(file, body)
                 self._nodes[file] = {line.name: line for line in body if isinstance(line, ast.ClassDef)}
             node = self._nodes[file][name]
             names = [base.id for base in node.bases if isinstance(base, ast.Name) and base.id != name]
@@ -132,6 +136,17 @@ def catalogue() -> dict[str, list[Part]]:
             known.setdefault(part.axis, []).append(part)
     both = {axis: sorted(parts, key=lambda part: part.name) for axis, parts in (alone | known).items() if parts}
     return dict(sorted(both.items()))
+
+
+def _imports(file: Path, body: list[ast.stmt]) -> dict[str, Path]:
+    """Where a file has its names from: the file or the folder of each relative import."""
+    sources: dict[str, Path] = {}
+    for line in body:
+        if isinstance(line, ast.ImportFrom) and line.level:
+            folder = file.parents[line.level - 1].joinpath(*(line.module or "").split("."))
+            source = folder.with_suffix(".py")
+            sources |= {alias.name: source if source.exists() else folder for alias in line.names}
+    return sources
 
 
 def _distance(file: Path, other: Path) -> tuple[bool, int]:
