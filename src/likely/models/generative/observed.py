@@ -221,8 +221,8 @@ def _groups(parts: Sequence[Part], own: Sequence[int], sizes: Sequence[int]) -> 
         first += sizes[index]
     joined: list[Group] = []
     for likelihood, (etas, places, constants) in groups.items():
-        index = [torch.tensor(part, device="cpu") for part in (etas, places)]  # real numbers, also while a file is read
-        joined.append((likelihood, index[0], index[1], tuple(constants)))
+        where = [torch.tensor(part, device="cpu") for part in (etas, places)]  # real numbers, also while a file is read
+        joined.append((likelihood, where[0], where[1], tuple(constants)))
     return joined
 
 
