@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from .core.estimator import Estimator
     from .models import (
+        GAN,
         PCA,
         VAE,
         Autoencoder,
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "GAN",
     "PCA",
     "VAE",
     "Autoencoder",

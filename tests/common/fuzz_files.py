@@ -27,6 +27,7 @@ from likely import inference, kernels, likelihoods, networks
 from likely.core.errors import LikelyError, ModelFileError
 from likely.core.files import read_file, write_file
 from likely.data.graph import Graph
+from likely.models.generative import Gradient
 
 SECONDS = 20
 """Of CPU time for one file; all of them are small."""
@@ -90,6 +91,14 @@ def examples():
             for kind in ("spline", "affine", "planar", "continuous")
         ],
         "FrameModel": [(likely.FrameModel(likely.GaussianMixture(2)), "numbers", None)],
+        "GAN": [
+            (likely.GAN(networks.MLP((4,)), networks.MLP((4,)), latent=2, penalty=penalty, **small), X, condition)
+            for penalty, X, condition in (
+                (None, ROWS, LABELS),
+                ("spectral", ROWS, None),
+                (Gradient(1.0, norm=0.0, at="real"), IMAGES, None),
+            )
+        ],
         "GaussianMixture": [
             (likely.GaussianMixture(2, covariance=kind), ROWS, None) for kind in ("full", "tied", "diag", "spherical")
         ],

@@ -55,6 +55,10 @@ MODELS = {
     "FactorAnalysis": (lambda seed: models.FactorAnalysis(1, random_state=seed), X),
     "Flow": (lambda seed: models.Flow(layers=2, network=MLP((8,)), inference=QUICK, random_state=seed), X),
     "FrameModel": (lambda seed: models.FrameModel(models.GaussianMixture(2, random_state=seed)), FRAME),
+    "GAN": (
+        lambda seed: models.GAN(MLP((8,)), MLP((8,)), penalty="spectral", inference=QUICK, random_state=seed),
+        X,
+    ),
     "GaussianMixture": (lambda seed: models.GaussianMixture(2, random_state=seed), X),
     "GaussianProcess": (lambda seed: models.GaussianProcess(random_state=seed), X, NUMBERS),
     "HiddenMarkov": (lambda seed: models.HiddenMarkov(Normal(), 2, random_state=seed), [X[:30], X[30:]]),
@@ -106,7 +110,8 @@ def answers(model, data):
         if hasattr(model, question) and not (question == "predict" and isinstance(model, models.BayesianNetwork)):
             answer = getattr(model, question)(*asked)
             said += answer if isinstance(answer, list | tuple) else [answer]
-    said += [] if said else [model.transform(*data[:1])]
+    if not said:
+        said = [model.transform(*data[:1]) if hasattr(model, "transform") else model.sample(5, random_state=0)]
     return [np.asarray(part).tobytes() for part in said]
 
 

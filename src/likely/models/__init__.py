@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .generative.autoregressive import Autoregressive
     from .generative.diffusion import Diffusion
     from .generative.flow import Flow
+    from .generative.gan import GAN
     from .generative.score_model import ScoreModel
     from .generative.vae import VAE
     from .hopfield import Hopfield
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from .topics.latent_dirichlet import LatentDirichlet
 
 __all__ = [
+    "GAN",
     "PCA",
     "VAE",
     "Autoencoder",
@@ -69,6 +71,7 @@ _FILES = {
     "FactorAnalysis": "linear_gaussian.factor_analysis",
     "Flow": "generative.flow",
     "FrameModel": "tables.frame_model",
+    "GAN": "generative.gan",
     "GaussianMixture": "mixtures.gaussian_mixture",
     "GaussianProcess": "kernel.gaussian_process",
     "HiddenMarkov": "markov.hidden_markov",

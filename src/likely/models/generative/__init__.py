@@ -6,12 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .critic_penalties import Clip, Gradient, Spectral
     from .samplers import DDIM, DDPM, Heun
     from .schedules import Cosine, Exploding, Learned, Linear
 
-__all__ = ["DDIM", "DDPM", "Cosine", "Exploding", "Heun", "Learned", "Linear"]
+__all__ = ["DDIM", "DDPM", "Clip", "Cosine", "Exploding", "Gradient", "Heun", "Learned", "Linear", "Spectral"]
 
 _FILES = {
+    **dict.fromkeys(("Clip", "Gradient", "Spectral"), "critic_penalties"),
     **dict.fromkeys(("DDIM", "DDPM", "Heun"), "samplers"),
     **dict.fromkeys(("Cosine", "Exploding", "Learned", "Linear"), "schedules"),
 }

@@ -313,7 +313,7 @@ class Denoising(DensityModule):
 
     def back(self, z: Tensor) -> Tensor:
         """From the units of the network to those of the data."""
-        return (z.flatten(1) * self.units.scale + self.units.centre).unflatten(1, self.shape)
+        return self.units.inverse(z)
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
         """Known parts are noised to each level and joined with what the model makes; a step is repeated to agree."""

@@ -105,6 +105,10 @@ class Features(nn.Module):
             pieces.append(gaps.to(x))
         return torch.cat(pieces, -1)
 
+    def inverse(self, features: Tensor) -> Tensor:
+        """Rows from features that keep their shape: numbers in the units of the data."""
+        return (features.flatten(1) * self.scale + self.centre).unflatten(1, self.shape)
+
 
 def sampled(x: Tensor) -> int:
     """The step between rows that are enough to take units from."""
