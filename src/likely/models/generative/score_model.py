@@ -264,7 +264,7 @@ class ScoreModule(DensityModule):
 
     def back(self, z: Tensor) -> Tensor:
         """From the units of the network to those of the data."""
-        return (z.flatten(1) * self.units.scale + self.units.centre).unflatten(1, self.shape)
+        return self.units.inverse(z)
 
 
 def _width(sigma: Tensor) -> Tensor:
