@@ -85,6 +85,7 @@ def examples():
             (likely.Diffusion(networks.MLP((4,)), steps=5, **small), ROWS, None),
             (likely.Diffusion(networks.MLP((4,)), steps=5, **small), ROWS, LABELS),
         ],
+        "EnergyModel": [(likely.EnergyModel(**small), (ROWS > 0).astype(float), None)],
         "FactorAnalysis": [(likely.FactorAnalysis(1), ROWS, None)],
         "Flow": [
             (likely.Flow(kind, layers=2, network=networks.MLP((4,)), **small), ROWS, None)

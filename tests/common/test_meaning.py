@@ -29,7 +29,7 @@ from likely.inference import EM, MAP, Exact, VariationalBayes
 from likely.likelihoods import Bernoulli as BernoulliLikelihood
 from likely.likelihoods import Categorical as CategoricalLikelihood
 from likely.likelihoods import Normal, Poisson
-from likely.models.generative import DDIM
+from likely.models.generative import DDIM, PCD, RBM
 from likely.networks import MLP
 from likely.priors import Normal as NormalPrior
 
@@ -174,6 +174,13 @@ EXAMPLES: dict[str, list[Example]] = {
             pd.DataFrame(ROWS, columns=["a", "b"]),
             weighted=False,
         ),
+    ],
+    "EnergyModel": [
+        Example(
+            lambda: models.EnergyModel(RBM(3), PCD(1, chains=8), steps=20, **TRAINED),
+            (ROWS > 1).astype(float),
+            weighted=False,
+        )
     ],
     "ScoreModel": [
         Example(lambda: models.ScoreModel(MLP((4,)), noise_levels=3, steps=4, **TRAINED), form, weighted=False)

@@ -52,6 +52,7 @@ MODELS = {
         lambda seed: models.Diffusion(MLP((8,)), steps=10, inference=QUICK, random_state=seed),
         X,
     ),
+    "EnergyModel": (lambda seed: models.EnergyModel(inference=QUICK, random_state=seed), (X > 0).astype(float)),
     "FactorAnalysis": (lambda seed: models.FactorAnalysis(1, random_state=seed), X),
     "Flow": (lambda seed: models.Flow(layers=2, network=MLP((8,)), inference=QUICK, random_state=seed), X),
     "FrameModel": (lambda seed: models.FrameModel(models.GaussianMixture(2, random_state=seed)), FRAME),

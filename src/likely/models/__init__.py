@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .generative.autoencoder import Autoencoder
     from .generative.autoregressive import Autoregressive
     from .generative.diffusion import Diffusion
+    from .generative.energy_model import EnergyModel
     from .generative.flow import Flow
     from .generative.gan import GAN
     from .generative.score_model import ScoreModel
@@ -42,6 +43,7 @@ __all__ = [
     "BayesianNetwork",
     "Classifier",
     "Diffusion",
+    "EnergyModel",
     "FactorAnalysis",
     "Flow",
     "FrameModel",
@@ -68,6 +70,7 @@ _FILES = {
     "BayesianNetwork": "bayesian_network.model",
     "Classifier": "supervised.classifier",
     "Diffusion": "generative.diffusion",
+    "EnergyModel": "generative.energy_model",
     "FactorAnalysis": "linear_gaussian.factor_analysis",
     "Flow": "generative.flow",
     "FrameModel": "tables.frame_model",

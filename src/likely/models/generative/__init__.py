@@ -7,12 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .critic_penalties import Clip, Gradient, Spectral
+    from .energy_model import RBM
+    from .negatives import CD, PCD
     from .samplers import DDIM, DDPM, Heun
     from .schedules import Cosine, Exploding, Learned, Linear
 
-__all__ = ["DDIM", "DDPM", "Clip", "Cosine", "Exploding", "Gradient", "Heun", "Learned", "Linear", "Spectral"]
+__all__ = [
+    "CD",
+    "DDIM",
+    "DDPM",
+    "PCD",
+    "RBM",
+    "Clip",
+    "Cosine",
+    "Exploding",
+    "Gradient",
+    "Heun",
+    "Learned",
+    "Linear",
+    "Spectral",
+]
 
 _FILES = {
+    "RBM": "energy_model",
+    **dict.fromkeys(("CD", "PCD"), "negatives"),
     **dict.fromkeys(("Clip", "Gradient", "Spectral"), "critic_penalties"),
     **dict.fromkeys(("DDIM", "DDPM", "Heun"), "samplers"),
     **dict.fromkeys(("Cosine", "Exploding", "Learned", "Linear"), "schedules"),
