@@ -34,7 +34,7 @@ from ...likelihoods.base import of_classes
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import Labelled
-from .gp.fitting import exact, learn, pose, report_search, solve
+from .gp.fitting import exact, learn, pose, report_search, solve, solving_work
 from .gp.hyperparameters import every_hyperparameter, free, load_hyperparameters, names_of, read, write
 from .gp.inducing import InducingPosterior
 from .gp.laplace import Laplace, LaplacePosterior
@@ -62,8 +62,7 @@ class GaussianProcess(Labelled):
     With a likelihood of labels (`Bernoulli()`, `Categorical()`) it is a classifier, with any other a regressor.
     `Normal()` is exact; `Poisson()`, `StudentT()` and all others have Laplace's approximation (with one latent function
     for each number that the likelihood needs). The prior's variance is the kernel's: `RBF()` has variance 1 whatever
-    the units of y, `1.0 * RBF()` has it learned. `kernel="auto"` is that, from
-    the variance of y on, and `RBF()` for labels.
+    the units of y, `1.0 * RBF()` has it learned; `kernel="auto"` begins that at the variance of y (labels: `RBF()`).
 
     `learn=False` holds the kernel's hyperparameters. Otherwise they maximise the evidence, begun `starts` times: from
     where the kernel has them, from where they suit the data, and from points scattered around that. Searches are
@@ -141,7 +140,7 @@ class GaussianProcess(Labelled):
         points = self._inducing_points(x, likelihood, targets, seed)
         module = self._built(self._kernel(likelihood, targets, weight), x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
-        with threads_for(_solving(x, points)):
+        with threads_for(solving_work(x, points)):
             best = learn(problem, points, self.starts, seed, verbose=bool(self.verbose))
         write(free(module), best.hyperparameters[: read(free(module)).numel()])
         rest = best.hyperparameters[read(free(module)).numel() :]
@@ -150,7 +149,7 @@ class GaussianProcess(Labelled):
         self.inducing_ = None if points is None else points.numpy()
         self.hyperparameters_, self.latent_weights_ = rest.numpy(), None
         if isinstance(problem, Laplace):
-            with threads_for(_solving(x, points)):
+            with threads_for(solving_work(x, points)):
                 self.latent_weights_ = problem.solve(rest).weights.numpy()
         self._posterior = posterior = self._solved(problem)
         self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, best.evaluations
@@ -169,7 +168,9 @@ class GaussianProcess(Labelled):
         """The posterior from what was learned, in the same way after `fit` and after `load`."""
         kept = (self.inducing_, self.latent_weights_)
         inducing, weights = (None if array is None else torch.from_numpy(array) for array in kept)
-        with threads_for(_solving(problem.x, inducing)):  # as it was searched for: two threads sum otherwise than one
+        with threads_for(
+            solving_work(problem.x, inducing)
+        ):  # as it was searched for: two threads sum otherwise than one
             return solve(problem, torch.from_numpy(self.hyperparameters_), inducing, weights)
 
     def _built(self, kernel: Kernel, x: Tensor, seed: int) -> KernelModule:
@@ -397,8 +398,3 @@ class GaussianProcess(Labelled):
         else:
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()
         return tags
-
-
-def _solving(x: Tensor, inducing: Tensor | None) -> float:
-    """The work between two waits of what solves for f: a factorisation of the rows, or m inducing points times them."""
-    return factorisation(len(x)) if inducing is None else len(inducing) ** 2 * len(x)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ....core.errors import ConvergenceWarning
 from ....core.progress import progress
+from ....core.threads import factorisation
 from ....kernels import KernelModule
 from ....likelihoods import Likelihood, Target
 from .evidence import MAX_ITER, Optimum, maximise
@@ -22,7 +23,7 @@ from .inducing import InducingPosterior, InducingRegression
 from .laplace import Laplace, LaplacePosterior
 from .regression import ExactPosterior, Regression
 
-__all__ = ["exact", "learn", "pose", "report_search", "solve"]
+__all__ = ["exact", "learn", "pose", "report_search", "solve", "solving_work"]
 
 
 def exact(likelihood: Likelihood) -> bool:
@@ -81,6 +82,15 @@ def solve(
         return problem.solve(hyperparameters)
     with torch.no_grad():
         return InducingRegression(problem, inducing).solve(hyperparameters)
+
+
+def solving_work(x: Tensor, inducing: Tensor | None) -> float:
+    """The work between two waits of what solves for f: a factorisation of the rows, or m inducing points times them.
+
+    >>> solving_work(torch.zeros(100, 2), torch.zeros(10, 2))
+    10000
+    """
+    return factorisation(len(x)) if inducing is None else len(inducing) ** 2 * len(x)
 
 
 def report_search(best: Optimum, names: list[str], *, converged: bool) -> None:
