@@ -157,7 +157,7 @@ def ask(model, X, y, names=None):
         **dict.fromkeys(("transform", "decode", "posterior", "decision_function", "energy", "filter"), (X,)),
         **dict.fromkeys(("predict_dist", "joint_log_prob", "smooth"), (X,)),
         **dict.fromkeys(("log_prob", "score", "score_function"), pairs),
-        "sample": (X, 2) if supervised else (2,),
+        "sample": (X, 2) if supervised else (2, *(y[:1] if getattr(model, "condition_", None) else ())),
         "forecast": (X, 2),
         "marginals": (),
     }

@@ -51,6 +51,11 @@ def _fitted(name):
         "Table": lambda cls: (cls().fit(FRAME), FRAME),
         "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),
     }
+    trained = {"inference": MAP(epochs=1), "random_state": 0}
+    densities = ("Autoencoder", "Autoregressive", "Diffusion", "Flow", "GAN", "ScoreModel", "VAE")
+    special |= dict.fromkeys(densities, lambda cls: (cls(**trained).fit(ROWS), ROWS))
+    bits = (ROWS > 0).astype(float)
+    special["EnergyModel"] = lambda cls: (cls(**trained).fit(bits), bits)
     cls = PUBLIC[name]
     labels = issubclass(cls, likely.models.Classifier) or name in ("NaiveBayes", "Perceptron", "SupportVector")
     with warnings.catch_warnings():
@@ -61,7 +66,8 @@ def _fitted(name):
 def _answer(model, rows):
     if isinstance(model, likely.BayesianNetwork):
         return model.log_prob(rows)
-    return np.asarray(model.predict(rows) if hasattr(model, "predict") else model.transform(rows))
+    verb = next((name for name in ("predict", "transform", "log_prob") if hasattr(model, name)), None)
+    return np.asarray(model.sample(5, random_state=0) if verb is None else getattr(model, verb)(rows))
 
 
 # --- every public model -----------------------------------------------------------------------------------------

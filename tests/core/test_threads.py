@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from likely import GaussianMixture, Mixture, Regressor
-from likely.core.threads import SPLIT, available_threads, by_threads, factorisation, footprint, threads_for
+from likely.core.threads import ELEMENTWISE, SPLIT, available_threads, by_threads, factorisation, footprint, threads_for
 from likely.inference import EM, MAP
 from likely.likelihoods import Poisson
 from likely.networks.layers import LSTMLayer
@@ -105,8 +105,9 @@ def test_workers_of_several_are_not_split_again(two_threads):
 
 def test_the_footprint_of_a_row_is_its_largest_product_and_layer():
     dense = nn.Sequential(nn.Linear(10, 50), nn.ReLU(), nn.Linear(50, 3))
-    assert footprint(dense, torch.zeros(4, 10)) == (500, 50)
-    assert footprint(nn.Conv2d(2, 5, 3), torch.zeros(3, 2, 6, 6)) == (16 * 5 * 18, 16 * 5)
+    assert footprint(dense, torch.zeros(4, 10)) == (50 * ELEMENTWISE, 50)  # its ReLU costs more than its product
+    assert footprint(nn.Linear(100, 50), torch.zeros(4, 100)) == (5000, 50)
+    assert footprint(nn.Conv2d(5, 2, 3), torch.zeros(3, 5, 6, 6)) == (16 * 2 * 45, 16 * 2)
     layer = LSTMLayer(4, 8)
     short, long = (footprint(layer, torch.zeros(2, steps, 4)) for steps in (5, 50))
     assert short.work == long.work  # step by step: an operation is one step

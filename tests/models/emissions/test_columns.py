@@ -271,8 +271,8 @@ def test_json_round_trip():
     ("likelihood", "message"),
     [
         ([Normal()], r"X has 2 columns, but the 1 likelihoods describe 1\."),
-        ([Normal()] * 3, r"X has 2 columns, but the 3 likelihoods speak of 3\."),
-        (MultivariateNormal(dim=3), r"X has 2 columns, but the 1 likelihoods speak of 3\."),
+        ([Normal()] * 3, r"X has 2 columns, but the 3 likelihoods describe 3\."),
+        (MultivariateNormal(dim=3), r"X has 2 columns, but the 1 likelihoods describe 3\."),
         ({"a": Normal()}, r"likelihood has none for column 'b'; it needs one for each of the columns a, b\."),
         ({"a": Normal(), "b": Normal(), "c": Normal()}, r"likelihood has one for 'c'; it needs one for each"),
         (3, r"likelihood must be one of the likelihood specs .*; found 3"),

@@ -337,7 +337,7 @@ def test_a_component_that_gains_nothing_stays_empty():
         (Mixture(), [[1.0], [np.inf]], r"X contains infinity \(inf\) at row 1, column 0"),
         (Mixture(Poisson()), [[1.0], [-2.0]], r"X has a negative value \(-2.0 at row 1\); Poisson needs counts"),
         (Mixture(Gamma()), [[1.0, 2.0], [3.0, -1.0]], r"column '1' of X has a negative value \(-1.0 at row 1\)"),
-        (Mixture([Normal(), Normal()]), [[1.0], [2.0]], r"X has 1 columns, but the 2 likelihoods speak of 2"),
+        (Mixture([Normal(), Normal()]), [[1.0], [2.0]], r"X has 1 columns, but the 2 likelihoods describe 2"),
         (Mixture(Normal()), np.zeros((3, 2, 2)), r"X has shape \(3, 2, 2\); Mixture needs one vector a row"),
         (Mixture(3), [[1.0], [2.0]], r"likelihood must be one of the likelihood specs \(Bernoulli.*found 3"),
         (Mixture(n_components=0), [[1.0]], r"Mixture\(n_components=0\): n_components must be a positive integer"),

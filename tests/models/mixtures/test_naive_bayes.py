@@ -377,7 +377,7 @@ def test_a_column_without_any_value_is_refused():
         (NaiveBayes(class_prior=[0.9, 0.3]), [0, 1, 0, 1], SpecError, "class_prior must be 2 probabilities"),
         (NaiveBayes("nothing"), [0, 1, 0, 1], SpecError, "nothing"),
         (NaiveBayes(Poisson()), [0, 1, 0, 1], DataError, r"column '1' of X has a negative value \(-1.0 at row 2\)"),
-        (NaiveBayes([Normal()]), [0, 1, 0, 1], DataError, "X has 2 columns, but the 1 likelihoods speak of 1"),
+        (NaiveBayes([Normal()]), [0, 1, 0, 1], DataError, "X has 2 columns, but the 1 likelihoods describe 1"),
         (NaiveBayes({"0": Normal()}), [0, 1, 0, 1], SpecError, "likelihood has none for column '1'"),
     ],
 )

@@ -47,7 +47,7 @@ class Autoencoder(_LatentCode):
     >>> X = rng.normal(size=(100, 1)) * [1.0, -2.0, 0.5] + 0.01 * rng.normal(size=(100, 3))
     >>> from likely.inference import MAP
     >>> from likely.optim import Adam
-    >>> linear = Autoencoder(1, MLP(()), MLP(()), inference=MAP(Adam(0.02), epochs=50), random_state=0).fit(X)
+    >>> linear = Autoencoder(1, MLP(()), MLP(()), inference=MAP(Adam(0.05), epochs=150), random_state=0).fit(X)
     >>> linear.transform(X).shape, bool(np.abs(linear.reconstruct(X) - X).mean() < 0.2)
     ((100, 1), True)
     """

@@ -63,7 +63,7 @@ class Autoregressive(_Generative):
     def __init__(
         self,
         likelihood: Any = "auto",
-        network: Any = MLP((256,), residual="dense", dropout=0.3),  # noqa: B008
+        network: Any = MLP((256,), dropout=0.3, residual="dense"),  # noqa: B008
         orders: int = 1,
         prior: Prior = Flat(),  # noqa: B008
         inference: Any = "auto",

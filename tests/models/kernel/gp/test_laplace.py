@@ -43,7 +43,7 @@ def problem_of(likelihood, kernel=KERNEL, weight=WEIGHT, constant=True):
     return Laplace(module, likelihood, X, y, weight, constant, offset, latent)
 
 
-@pytest.mark.parametrize("name", sorted(set(registered(Likelihood)) - {"Laplace"}))
+@pytest.mark.parametrize("name", sorted(set(registered(Likelihood)) - {"Laplace", "NormalMixture"}))  # many modes
 def test_the_gradient_of_the_evidence_is_that_of_differences(name):
     """For every smooth likelihood, with means, weights and shared numbers."""
     problem = problem_of(registered(Likelihood)[name].example())

@@ -64,7 +64,7 @@ def start_small(network: nn.Module, gain: float = GAIN) -> nn.Module:
     """The network, with its last matrix (the last weights that it lists) made smaller.
 
     >>> layer = start_small(nn.Linear(1, 1, bias=False), 0.0)
-    >>> layer.weight.tolist()
+    >>> layer.weight.abs().tolist()
     [[0.0]]
     """
     matrices = [parameter for parameter in network.parameters() if parameter.ndim > 1]
