@@ -8,6 +8,7 @@ random; errors are the mean over columns of RMSE / standard deviation for number
 
 from __future__ import annotations
 
+import errno
 import time
 from typing import Any
 
@@ -34,7 +35,10 @@ MISSING = 0.2
 
 def read_table(name: str) -> pl.DataFrame:
     """A table without its incomplete rows; codes of labels are text."""
-    frame = pl.read_csv(FOLDER / f"{name}.csv.gz").drop_nulls()
+    path = FOLDER / f"{name}.csv.gz"
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "no such table", str(path))
+    frame = pl.read_csv(path).drop_nulls()
     frame = frame.with_columns(pl.col("risk").cast(pl.String)) if "risk" in frame.columns else frame
     return frame.sample(min(MOST, len(frame)), seed=0, shuffle=True)
 

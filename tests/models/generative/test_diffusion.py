@@ -61,7 +61,7 @@ def test_the_terms_sum_to_a_bound_that_is_tight_for_many_steps(schedule, seed):
     """
     rows = torch.tensor([[-1.0], [1.0]], dtype=torch.float64).repeat(4, 1)  # of variance 1, as the density
     log_p = torch.distributions.Normal(0.0, 1.0).log_prob(rows[:, 0])
-    gaps = []
+    gaps, noise = [], 0.0
     for steps in (20, 2000):
         module = exact_module(schedule, steps)
         with torch.no_grad(), drawing(seed):
@@ -69,10 +69,11 @@ def test_the_terms_sum_to_a_bound_that_is_tight_for_many_steps(schedule, seed):
         # errors of stratified draws are smaller than the plain ones reported: 6 of these have false alarms < 1e-8
         assert bool((bound < log_p + 6 * error + 1e-6).all())
         gaps.append(float((log_p - bound).mean()))
-    assert gaps[1] < gaps[0]
+        noise = 6 * float(error.square().sum().sqrt()) / len(rows)  # of the mean gap
+    assert gaps[1] < gaps[0] + noise
     grid = module.path.log_snr(torch.linspace(0, 1, 2001, dtype=torch.float64)).detach()
     ratio = -grid.diff()
-    assert gaps[1] < 0.5 * float((ratio.expm1() - ratio).sum()) + 0.1
+    assert gaps[1] < 0.5 * float((ratio.expm1() - ratio).sum()) + 0.1 + noise
 
 
 @pytest.mark.parametrize("predict", ["noise", "data", "velocity"])
