@@ -248,7 +248,7 @@ HOLE = np.array([[1.5, np.nan], [2.5, 0.5], [0.5, 3.5]])
         (lambda: flow().fit(ROWS).log_prob(HOLE), "Flow cannot marginalise"),
         (lambda: flow().fit(ROWS[:, :1] > 5), "Every column of X has labels"),
         (lambda: flow().fit(ROWS).inverse_transform(np.zeros((2, 5))), "Z has shape \\(2, 5\\)"),
-        (lambda: flow().fit(ROWS).interpolate(ROWS[:2], ROWS[:1], 3), "a and b must be one row each"),
+        (lambda: flow().fit(ROWS).interpolate(ROWS[:2], ROWS[:1], 3), "a has shape \\(2, 2\\); it must be one row"),
         (lambda: flow("affine", network=ConvNet((2,))).fit(RNG.normal(size=(9, 1, 5, 4))), "5 × 4 pixels; sides must"),
     ],
 )

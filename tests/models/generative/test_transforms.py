@@ -11,6 +11,7 @@ import torch
 from likely.core.errors import SpecError
 from likely.core.random import isolated
 from likely.models.generative.base_density import BASES, BaseDensity
+from likely.models.generative.divergence import signs_like
 from likely.models.generative.transforms import (
     Affine,
     Chain,
@@ -259,7 +260,7 @@ def test_a_linear_field_has_the_closed_form_of_gaussians():
     matrix = torch.tensor([[0.5, 0.3], [-0.4, 0.2]], dtype=torch.float64)
     field = VelocityField(Continuous(tol=1e-10), (2,), MLP(())).double()
     with torch.no_grad():
-        affine = field.network.network
+        affine = field.field.network.network
         affine.weight.zero_()
         affine.weight[:, :2] = matrix  # and none of the features of time
         affine.bias.zero_()
@@ -276,7 +277,7 @@ def test_hutchinson_is_unbiased():
     with torch.no_grad(), isolated(0):
         exact = field._with_trace(ROWS[:1], 0.5, None, None)[1]
         rows = ROWS[:1].expand(2000, -1)
-        draws = field._with_trace(rows, 0.5, None, field._signs(rows))[1]
+        draws = field._with_trace(rows, 0.5, None, signs_like(rows))[1]
     assert abs(float(draws.mean() - exact)) < 5 * float(draws.std()) / math.sqrt(2000) + 1e-12
 
 

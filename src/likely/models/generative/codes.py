@@ -14,9 +14,8 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ...core.draws import count_of
 from ...core.errors import DataError
-from .base import _Generative
+from .between import _Between
 from .module import ask
 
 __all__ = ["Verb"]
@@ -47,7 +46,7 @@ class Verb:
         model.__dict__[self.name] = value
 
 
-class _Codes(_Generative):
+class _Codes(_Between):
     """The verbs of a model whose rows have codes z."""
 
     @Verb
@@ -66,19 +65,6 @@ class _Codes(_Generative):
             raise DataError(f"Z has shape {tuple(z.shape)}; codes have as many numbers as rows, of shape {size}.")
         return self.form_.given(self._answer("decode", z, self._spread_condition(condition, len(z))))
 
-    def interpolate(self, a: Any, b: Any, n: int = 10, condition: Any = None) -> Any:
-        """n rows on the way from row a to row b, both included: a line between their codes.
-
-        `a` and `b` are one row each, as X has them; a condition is that of all n.
-        """
-        count = count_of(n)
-        check_is_fitted(self)
-        ends = [self.transform(self._single(row, name), condition) for row, name in ((a, "a"), (b, "b"))]
-        if any(len(end) != 1 for end in ends):
-            raise DataError(f"a and b must be one row each; they have {len(ends[0])} and {len(ends[1])}.")
-        place = np.linspace(0.0, 1.0, count).reshape(-1, *(1 for _ in ends[0].shape[1:]))
-        return self.inverse_transform(ends[0] * (1 - place) + ends[1] * place, condition)
-
     def trajectory(self, X: Any, condition: Any = None) -> np.ndarray:
         """Rows on their way to z: (steps, n, …), in units of the data first, z last. What a plot of the flow shows."""
         self._refuse_labels("trajectory")
@@ -86,13 +72,7 @@ class _Codes(_Generative):
         return self._answer("path", x, given).numpy()
 
     def _answer(self, method: str, rows: Tensor, condition: Tensor | None) -> Tensor:
-        return self._cpu(ask(self.posterior_, int(self.posterior_.weights.argmax()), method, rows, condition))
-
-    def _single(self, row: Any, name: str) -> Any:
-        if self.form_.columns:
-            return row
-        array = np.asarray(row, dtype=np.float64)
-        return array[None] if array.shape == self.form_.shape else array
+        return self._cpu(ask(self.posterior_, self._best(), method, rows, condition))
 
     def _refuse_labels(self, verb: str) -> None:
         check_is_fitted(self)

@@ -17,7 +17,7 @@ from torch.nn.functional import interpolate
 
 from ...core.draws import count_of
 from ...core.errors import SpecError
-from ...core.random import current_generator, isolated, normal_like
+from ...core.random import current_generator, evenly, isolated, normal_like
 from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
 from ...inference.training.averaging import EMA
@@ -245,7 +245,7 @@ class Denoising(DensityModule):
     # --- training and the bound ---------------------------------------------------------------------------------
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
         z = self.units(x)
-        t = _evenly(len(x), x)
+        t = evenly(len(x), x)
         told = None
         if condition is not None:
             hidden = torch.empty(len(x), device=x.device).uniform_(generator=current_generator(x.device))
@@ -340,10 +340,3 @@ class Denoising(DensityModule):
         ratio = after.alpha / before.alpha
         spread = (after.sigma.square() - (ratio * before.sigma).square()).clamp_min(0).sqrt()
         return ratio * x + spread * normal_like(x)
-
-
-def _evenly(count: int, like: Tensor) -> Tensor:
-    """Times of a batch, spread evenly over [0, 1] with one random shift: less noise than independent ones."""
-    shift = torch.rand((), generator=current_generator(like.device), dtype=like.dtype, device=like.device)
-    steps = torch.arange(count, dtype=like.dtype, device=like.device) / max(1, count)
-    return (steps + shift) % 1.0

@@ -21,15 +21,17 @@ __all__ = ["Field", "time_features"]
 
 FREQUENCIES = 16
 """Sines and as many cosines that say what time it is."""
+FASTEST = 160.0
+"""Turns of the fastest of them while t goes from 0 to 1."""
 
 
-def time_features(t: Tensor, count: int = FREQUENCIES) -> Tensor:
-    """sin and cos of t ∈ [0, 1] at frequencies from 1/20 to 160 turns, (n, 2·count): smooth in t, fine and coarse.
+def time_features(t: Tensor, count: int = FREQUENCIES, fastest: float = FASTEST) -> Tensor:
+    """sin and cos of t ∈ [0, 1] at frequencies from 1/20 to `fastest` turns, (n, 2·count): fine and coarse.
 
     >>> time_features(torch.zeros(1), 2).tolist()
     [[0.0, 0.0, 1.0, 1.0]]
     """
-    turns = torch.exp(torch.linspace(math.log(0.05), math.log(160.0), count, dtype=t.dtype, device=t.device))
+    turns = torch.exp(torch.linspace(math.log(0.05), math.log(fastest), count, dtype=t.dtype, device=t.device))
     angles = 2 * math.pi * t[:, None] * turns
     return torch.cat([angles.sin(), angles.cos()], -1)
 
@@ -38,7 +40,8 @@ class Field(nn.Module):
     """f(x, t, condition) for rows of one shape; t and a condition of numbers join every position of x.
 
     A condition that is an image of the size of x joins it as further channels. A network that answers for each pixel
-    (`UNet`) is used as it is; one of flat rows (`MLP`) sees the row flat.
+    (`UNet`) is used as it is; one of flat rows (`MLP`) sees the row flat. A field that a solver follows in t must not
+    change faster than the solver can step: `fastest` limits that.
 
     >>> from likely.networks import MLP
     >>> field = Field(MLP((8,)), (2,), None)
@@ -46,9 +49,11 @@ class Field(nn.Module):
     torch.Size([5, 2])
     """
 
-    def __init__(self, network: Any, shape: tuple[int, ...], condition: tuple[int, ...] | None) -> None:
+    def __init__(
+        self, network: Any, shape: tuple[int, ...], condition: tuple[int, ...] | None, fastest: float = FASTEST
+    ) -> None:
         super().__init__()
-        self.shape, self.condition = shape, condition
+        self.shape, self.condition, self.fastest = shape, condition, fastest
         self.beside = condition is not None and len(condition) == len(shape) == 3 and condition[1:] == shape[1:]
         extra = 0 if condition is None or self.beside else math.prod(condition)
         told = (2 * FREQUENCIES + extra,)
@@ -65,7 +70,7 @@ class Field(nn.Module):
         self.network = module
 
     def forward(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
-        told = time_features(t)
+        told = time_features(t, fastest=self.fastest)
         if condition is not None and self.beside:
             x = torch.cat([x, condition], 1)
         elif condition is not None:

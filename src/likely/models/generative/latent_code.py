@@ -13,27 +13,23 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
-from ...core.draws import count_of
 from ...core.errors import DataError
 from ...core.threads import threads_for
-from .base import _Generative
+from .between import _Between
 from .module import ask
 
 __all__ = ["_LatentCode"]
 
 
-class _LatentCode(_Generative):
-    """The questions about a code. Several members of a posterior are averaged, except that each has a code of its own:
-
-    then `transform` and `inverse_transform` speak of the first.
-    """
+class _LatentCode(_Between):
+    """The questions about a code."""
 
     latent: int
 
     def transform(self, X: Any, condition: Any = None) -> np.ndarray:
         """The mean code of each row, (n, latent)."""
         x, given = self._asked(X, condition)
-        return self._cpu(self._middle(0, x, given)[0]).numpy()
+        return self._cpu(self._middle(self._best(), x, given)[0]).numpy()
 
     def inverse_transform(self, Z: Any, condition: Any = None) -> Any:
         """The mean of rows with these codes (n, latent), in the form of X; a label is the most probable one."""
@@ -45,37 +41,12 @@ class _LatentCode(_Generative):
             raise DataError("Z has values that are not finite.")
         given = self._spread_condition(condition, len(codes))
         with threads_for(self._footprint()[0] * len(codes)):
-            rows = ask(self.posterior_, 0, "reconstructed", self._placed(codes), *_told(given))
+            rows = ask(self.posterior_, self._best(), "reconstructed", self._placed(codes), *_told(given))
         return self.form_.given(self._cpu(rows))
 
     def reconstruct(self, X: Any, condition: Any = None) -> Any:
         """Rows by way of their codes: `inverse_transform(transform(X))`."""
         return self.inverse_transform(self.transform(X, condition), condition)
-
-    def interpolate(self, a: Any, b: Any, n: int = 10, condition: Any = None) -> Any:
-        """n rows from a to b, whose codes are on the line between those of a and b. a and b are one row each."""
-        check_is_fitted(self)
-        count = count_of(n)
-        ends = [self.transform(self._one(row, name), self._same(condition)) for row, name in ((a, "a"), (b, "b"))]
-        along = np.linspace(0.0, 1.0, count)[:, None]
-        return self.inverse_transform((1 - along) * ends[0] + along * ends[1], condition)
-
-    def _one(self, row: Any, name: str) -> Any:
-        if self.form_.columns:
-            single = {key: np.atleast_1d(row[key]).tolist() for key in self.feature_names_in_}
-            if any(len(value) != 1 for value in single.values()):
-                raise DataError(f"{name} must be one row.")
-            return single
-        values = np.asarray(row)
-        values = values[None] if values.shape == self.form_.shape else values
-        if values.shape != (1, *self.form_.shape):
-            raise DataError(f"{name} has shape {np.shape(row)}; it must be one row, of shape {self.form_.shape}.")
-        return values
-
-    @staticmethod
-    def _same(condition: Any) -> Any:
-        single = isinstance(condition, str | int | float | bool | np.generic)
-        return [condition] if single else condition
 
     def _middle(self, member: int, x: Tensor, condition: Tensor | None) -> tuple[Tensor, Tensor]:
         """Mean and log-scale of the code under one member."""

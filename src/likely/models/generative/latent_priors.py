@@ -2,7 +2,7 @@
 
     Normal()      z ~ N(0, I)
     Mixture(K)    z ~ Σ_c π_c N(μ_c, σ_c²), learned: with it a VAE clusters (VaDE)
-    Flow(layers)  z = f(u), u ~ N(0, I), with f an invertible network, learned
+    Flow(layers)  z = f⁻¹(u), u ~ N(0, I), with f an invertible network, learned
 
 log p(z) at draws serves every bound. Where a closed form is at hand, `log_ratio` is E_q[log p(z) − log q(z)] (for a
 mixture a lower bound on it, by Jensen's inequality in the component), and saves the noise of the draws.
@@ -18,8 +18,9 @@ from torch import Tensor, nn
 from ...core.random import current_generator
 from ...core.spec import Spec, is_integer, require
 from ...likelihoods.special import LOG_2PI
-from .affine_flow import AffineFlow
+from ...networks import MLP
 from .normals import log_normal, noise, to_standard
+from .transforms import Affine, stack
 
 __all__ = ["Flow", "LatentPrior", "Mixture", "Normal", "PriorModule"]
 
@@ -97,7 +98,7 @@ class Mixture(LatentPrior):
 
 
 class Flow(LatentPrior):
-    """z = f(u), u ~ N(0, I): `layers` affine couplings whose networks have `hidden` units.
+    """z = f⁻¹(u), u ~ N(0, I): `layers` affine couplings whose networks have `hidden` units.
 
     >>> Flow(2).build(3).sample(4, torch.zeros(1)).shape
     torch.Size([4, 3])
@@ -185,11 +186,13 @@ class MixtureModule(PriorModule):
 class _Flowing(PriorModule):
     def __init__(self, latent: int, layers: int, hidden: int) -> None:
         super().__init__()
-        self.flow = AffineFlow(latent, layers, hidden)
+        self.latent = latent
+        self.flow = stack(Affine(), (latent,), layers=layers, network=MLP((hidden, hidden), activation="tanh"))
 
     def log_prob(self, z: Tensor) -> Tensor:
-        u, log_det = self.flow.inverse(z)
-        return -0.5 * (u.square().sum(-1) + LOG_2PI * z.shape[-1]) + log_det
+        u, log_det = self.flow(z.reshape(-1, self.latent))
+        value = -0.5 * (u.square().sum(-1) + LOG_2PI * self.latent) + log_det
+        return value.view(z.shape[:-1])
 
     def sample(self, count: int, like: Tensor) -> Tensor:
-        return self.flow(noise(count, len(self.flow.shift), like=like))
+        return self.flow.inverse(noise(count, self.latent, like=like))

@@ -13,7 +13,7 @@ import math
 import torch
 from torch import Tensor
 
-from ...core.random import current_generator
+from .divergence import divergence, signs_like
 from .gaussian_steps import level_at
 from .samplers import Denoiser
 from .schedules import Path
@@ -49,7 +49,7 @@ def flow_log_prob(denoise: Denoiser, path: Path, x: Tensor, variance: float, ste
     length = (ends[0] - ends[1]) / (2 * steps)  # of u = −λ/2
     y = x / level_at(path, times[:1], 1).alpha
     total = x.new_zeros(len(x))
-    probe = _probe(x)
+    probe = None if x[0].numel() <= SMALL else signs_like(x)
     for k in range(steps):
         start, middle, end = times[2 * k], times[2 * k + 1], times[2 * k + 2]
         first, a = _slope(denoise, path, y, start, probe)
@@ -65,27 +65,8 @@ def flow_log_prob(denoise: Denoiser, path: Path, x: Tensor, variance: float, ste
     return log_noise + size * alpha.log() - size * level_at(path, times[:1], 1).alpha.log() + total
 
 
-def _probe(x: Tensor) -> Tensor | None:
-    """Random signs for Hutchinson's trace; None where it is exact."""
-    if x[0].numel() <= SMALL:
-        return None
-    return torch.empty_like(x).bernoulli_(0.5, generator=current_generator(x.device)) * 2 - 1
-
-
 def _slope(denoise: Denoiser, path: Path, y: Tensor, t: Tensor, probe: Tensor | None) -> tuple[Tensor, Tensor]:
     """dy/du and its divergence of each row."""
     times = t.expand(len(y))
     alpha = level_at(path, times, y.ndim).alpha
-
-    with torch.enable_grad():
-        point = y.detach().requires_grad_()
-        value = point - denoise(point * alpha, times)
-        if probe is not None:
-            (moved,) = torch.autograd.grad((value * probe).sum(), point)
-            return value.detach(), (moved * probe).flatten(1).sum(1)
-        trace = y.new_zeros(len(y))
-        columns = value.flatten(1).sum(0)
-        for index, column in enumerate(columns):
-            (moved,) = torch.autograd.grad(column, point, retain_graph=index + 1 < len(columns))
-            trace = trace + moved.flatten(1)[:, index]
-    return value.detach(), trace
+    return divergence(lambda point: point - denoise(point * alpha, times), y, probe)

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ...core.draws import Refused
 from ...core.errors import DataError
-from ...core.random import current_generator, isolated, normal_like
+from ...core.random import evenly, isolated, normal_like
 from ...core.spec import is_integer, require
 from ...core.threads import threads_for
 from ...inference import MAP, Inference
@@ -206,9 +206,7 @@ class ScoreModule(DensityModule):
     # --- training -----------------------------------------------------------------------------------------------
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
         z = self.units(x)
-        shift = torch.rand((), generator=current_generator(x.device), dtype=z.dtype, device=z.device)
-        places = torch.arange(len(z), dtype=z.dtype, device=z.device) / max(1, len(z))  # levels as even as can be
-        level = ((places + shift) % 1.0 * len(self.levels)).long().clamp_max(len(self.levels) - 1)
+        level = (evenly(len(z), z) * len(self.levels)).long().clamp_max(len(self.levels) - 1)  # as even as can be
         sigma = self.sigmas[level].view(-1, *(1,) * len(self.shape))
         noise = normal_like(z)
 

@@ -12,25 +12,25 @@ derivatives, or Hutchinson's estimate vᵀ(∂f/∂x)v with random signs v.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
-import torch
 from torch import Tensor
-from torch.func import vjp, vmap
 
-from ....core.random import current_generator
+from ....core.random import evenly
 from ....core.spec import is_integer, require
+from ..divergence import divergence, signs_like
+from ..field import Field
 from .base import Transform
 from .bijection import Bijection, per_row
-from .conditioner import conditioner
-from .ode import Field, State, adaptive, fixed
+from .conditioner import start_small
+from .ode import Field as Slope
+from .ode import State, adaptive, fixed
 
 __all__ = ["Continuous", "VelocityField"]
 
-CLOCK = 7
-"""Features of a time: itself, and waves that tell late times apart."""
+FASTEST = 2.0
+"""Turns that the fastest wave of time makes on the way: a solver takes few steps."""
 
 
 class Continuous(Transform):
@@ -59,6 +59,7 @@ class Continuous(Transform):
 class VelocityField(Bijection):
     """f(x, t), and the flow along it: data x at time 1 to noise z at time 0.
 
+    >>> import torch
     >>> from likely.networks import MLP
     >>> field = VelocityField(Continuous(), (2,), MLP((8,)))
     >>> x = torch.randn(4, 2)
@@ -72,18 +73,16 @@ class VelocityField(Bijection):
     ) -> None:
         super().__init__()
         self.spec, self.shape = spec, shape
-        wide = (CLOCK + (0 if condition is None else torch.Size(condition).numel()),)
-        self.network = conditioner(network, shape, shape[0], wide)
+        self.field = Field(network, shape, condition, FASTEST)
+        start_small(self.field.network)
 
     def velocity(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
-        """f at times t (n, 1)."""
-        told = _clock(t) if condition is None else torch.cat([_clock(t), condition.flatten(1)], -1)
-        v = self.network(x, told)
-        return v if v.ndim == 2 else v.movedim(-1, 1)
+        """f at times t (n,)."""
+        return self.field(x, t, condition)
 
     def matching(self, x: Tensor, z: Tensor, condition: Tensor | None = None) -> Tensor:
-        """−½ ‖f(xₜ, t) − (x − z)‖² between noise z and data x at a random time of each row, (n,)."""
-        t = torch.rand(len(x), 1, generator=current_generator(x.device), dtype=x.dtype, device=x.device)
+        """−½ ‖f(xₜ, t) − (x − z)‖² between noise z and data x at a time of its own for each row, (n,)."""
+        t = evenly(len(x), x)
         wide = t.reshape(-1, *(1 for _ in x.shape[1:]))
         way = x - z
         v = self.velocity(z + wide * way, t, condition)
@@ -107,31 +106,14 @@ class VelocityField(Bijection):
         for (z,) in fixed(lambda t, s: (self._at(s[0], t, condition),), (x,), 1.0, 0.0, 4 * self.spec.steps):
             yield z
 
-    def _backwards(self, x: Tensor, condition: Tensor | None) -> tuple[Field, State]:
-        noise = self._signs(x) if self.spec.trace == "hutchinson" else None
+    def _backwards(self, x: Tensor, condition: Tensor | None) -> tuple[Slope, State]:
+        noise = signs_like(x) if self.spec.trace == "hutchinson" else None
         start = (x, x.new_zeros(len(x)))
         return (lambda t, state: self._with_trace(state[0], t, condition, noise)), start
 
     def _at(self, x: Tensor, t: float, condition: Tensor | None) -> Tensor:
-        return self.velocity(x, x.new_full((len(x), 1), t), condition)
+        return self.velocity(x, x.new_full((len(x),), t), condition)
 
-    def _with_trace(self, x: Tensor, t: float, condition: Tensor | None, noise: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _with_trace(self, x: Tensor, t: float, condition: Tensor | None, probe: Tensor | None) -> tuple[Tensor, Tensor]:
         """f(x, t), and the trace of ∂f/∂x of each row."""
-
-        v, back = vjp(lambda at: self._at(at, t, condition), x)  # type: ignore[misc]
-        if noise is not None:
-            return v, per_row(back(noise)[0] * noise)
-        width = x[0].numel()
-        basis = torch.eye(width, dtype=x.dtype, device=x.device).reshape(width, 1, *x.shape[1:]).expand(-1, *x.shape)
-        (along,) = vmap(back)(basis)  # (d, n, *shape)
-        return v, (along * basis).flatten(2).sum((0, 2))
-
-    def _signs(self, x: Tensor) -> Tensor:
-        coins = torch.rand(x.shape, generator=current_generator(x.device), dtype=x.dtype, device=x.device)
-        return torch.where(coins < 0.5, -1.0, 1.0).to(x)
-
-
-def _clock(t: Tensor) -> Tensor:
-    """2t − 1, and cos and sin of πt, 2πt, 4πt: (n, 7)."""
-    angles = torch.cat([t * math.pi, t * (2 * math.pi), t * (4 * math.pi)], -1)
-    return torch.cat([2 * t - 1, angles.cos(), angles.sin()], -1)
+        return divergence(lambda at: self._at(at, t, condition), x, probe)
