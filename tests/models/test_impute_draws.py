@@ -95,7 +95,7 @@ def test_labels_are_the_most_probable_over_all_draws():
     assert abs(several.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / 600)  # false alarm below 1e-8
 
 
-def test_steps_of_a_hidden_markov_model_are_filled_by_the_average_over_draws():
+def test_steps_of_a_hidden_markov_model_are_filled_by_averages_over_draws():
     initial = np.array([[0.5, 0.5], [0.8, 0.2], [0.1, 0.9]])
     transition = np.array([[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4], [0.5, 0.5]], [[0.2, 0.8], [0.7, 0.3]]])
     centres = np.array([[-1.0, 1.0], [0.0, 3.0], [-2.0, 0.5]])

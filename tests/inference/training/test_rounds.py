@@ -109,7 +109,7 @@ def test_players_have_optimisers_and_steps_of_their_own():
     np.testing.assert_allclose(ends(posterior), [x, y], rtol=1e-4)
 
 
-def test_a_player_that_does_not_look_ahead_steps_by_the_gradient_where_it_stands():
+def test_a_player_that_does_not_look_ahead_steps_from_where_it_stands():
     game = Game("Bilinear", (Player("x", optimizer=SGD(0.2)), "y"))
     x, y = START
     posterior = full(ExtraGradient(0.1), 1).fit(problem(lambda seed: Bilinear(), game))
@@ -184,7 +184,7 @@ def test_recorded_losses_are_means_over_the_moves_of_an_epoch():
     np.testing.assert_allclose(fit.info["history"]["y_loss"], [-product] * 2, rtol=1e-5)
 
 
-def test_the_same_seed_gives_the_same_bits_and_members_of_an_ensemble_differ():
+def test_a_seed_gives_the_same_bits_and_members_of_an_ensemble_differ():
     training = MAP(Adam(0.02), epochs=4, batch_size=10)
     assert torch.equal(ends(training.fit(gan())), ends(training.fit(gan())))
     members = Ensemble(2, by=training).fit(gan()).parameters["generator.bias"]
@@ -224,7 +224,7 @@ def test_noise_on_rows_and_gradients_is_added():
 
 
 # --- divergence and misuse ------------------------------------------------------------------------------------------
-def test_a_game_that_diverges_says_what_to_try_and_keeps_the_last_good_state():
+def test_a_diverging_game_says_what_to_try_and_keeps_the_last_good_state():
     with pytest.raises(DivergenceError, match=r"Bilinear diverged: the loss of the . is -?inf at step") as caught:
         MAP(SGD(10.0), epochs=1000, batch_size=10).fit(bilinear())
     assert "Try a smaller learning rate, optimizer=ExtraGradient" in str(caught.value)

@@ -47,7 +47,7 @@ def test_the_minimax_value_at_the_best_critic_is_twice_jsd_less_log_4():
     assert value.item() == pytest.approx(2 * jsd - math.log(4), rel=1e-8)
 
 
-def test_least_squares_at_its_best_critic_measures_a_chi_squared_divergence():
+def test_least_squares_at_the_best_critic_is_a_chi_squared_divergence():
     """½ E_p(D − 1)² + ½ E_q D² at D = p/(p+q) is ½ ∫ pq/(p+q)."""
     ratio = P.log_prob(GRID) - Q.log_prob(GRID)
     expected = 0.5 * (DENSITY * OTHER / (DENSITY + OTHER)).sum() * WIDTH
@@ -62,7 +62,7 @@ def test_the_wasserstein_loss_of_the_best_slope_is_the_distance_of_means():
     assert float(terms.sum() * WIDTH) == pytest.approx(-2.0, rel=1e-6)
 
 
-def test_a_generator_that_saturates_has_no_gradient_where_the_critic_is_sure():
+def test_a_saturated_generator_has_no_gradient_where_the_critic_is_sure():
     score = torch.tensor([-20.0, -20.0], requires_grad=True)
     (saturated,) = torch.autograd.grad(LOSSES["minimax"].generator(score).sum(), score)
     (pulled,) = torch.autograd.grad(LOSSES["non_saturating"].generator(score).sum(), score)

@@ -54,7 +54,7 @@ def test_a_flow_inverts_itself():
     torch.testing.assert_close(torch.linalg.slogdet(jacobian)[1], log_det[0])
 
 
-def test_the_closed_form_of_a_mixture_is_a_bound_and_exact_for_one_component():
+def test_the_closed_form_of_a_mixture_is_a_bound_exact_for_one_component():
     """By 100,000 draws, 6 standard errors."""
     mean, log_scale = torch.randn(4, dtype=torch.float64), torch.full((4,), -0.4, dtype=torch.float64)
     for components in (1, 3):

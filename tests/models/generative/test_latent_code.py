@@ -1,0 +1,53 @@
+"""Codes of rows by an encoder: their distribution, means and reconstructions agree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from likely import VAE
+from likely.core.errors import DataError
+from likely.inference import MAP, Ensemble
+from likely.networks import MLP
+
+ROWS = np.random.default_rng(0).normal(size=(40, 3)) @ np.array([[1.0, 0.9, 0.0], [0.0, 0.3, 0.5], [0.0, 0.0, 0.2]])
+BRIEF = MAP(epochs=2)
+
+
+def fitted(inference=BRIEF):
+    return VAE(latent=2, encoder=MLP((8,)), decoder=MLP((8,)), inference=inference, random_state=0).fit(ROWS)
+
+
+def test_transform_is_the_mean_of_the_posterior():
+    model = fitted()
+    posterior = model.posterior(ROWS)
+    np.testing.assert_allclose(model.transform(ROWS), posterior.mean, rtol=1e-5, atol=1e-6)
+    assert (posterior.batch_shape, posterior.event_shape) == ((40,), (2,))
+    assert bool((posterior.variance > 0).all())
+
+
+def test_members_have_a_mixture_whose_mean_is_that_of_their_means():
+    model = fitted(Ensemble(3, by=MAP(epochs=2)))
+    posterior = model.posterior(ROWS)
+    parts = posterior.component_distribution.mean
+    torch.testing.assert_close(posterior.mean, parts.mean(1))
+    best = int(model.posterior_.weights.argmax())
+    np.testing.assert_allclose(model.transform(ROWS), parts[:, best], rtol=1e-5, atol=1e-6)
+
+
+def test_reconstruction_goes_by_way_of_the_code():
+    model = fitted()
+    np.testing.assert_allclose(model.reconstruct(ROWS), model.inverse_transform(model.transform(ROWS)))
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        (np.zeros((3, 5)), r"Z has shape \(3, 5\); codes are \(n, 2\)"),
+        ([[np.inf, 0.0]], "Z has values that are not finite"),
+    ],
+)
+def test_codes_that_are_none_are_named(codes, message):
+    with pytest.raises(DataError, match=message):
+        fitted().inverse_transform(codes)
