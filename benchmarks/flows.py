@@ -43,6 +43,7 @@ def _model(name: str, repeats: int) -> list[Result]:
     x = torch.randn(ROWS, D)
     transform, order = MODELS[name]
     ours = FlowModule(stack(transform, (D,), order=order, layers=LAYERS), BaseDensity("normal", (D,)), (D,))  # type: ignore[arg-type]
+    ours.adapt(x, None, None)  # units of the rows, which peers do without
     zuko, nflows = _zuko(name), _nflows(name)
     steps = {
         "likely": _stepping(ours, lambda: ours(x)),

@@ -1,6 +1,6 @@
 """Affine: shift and scale. In couplings this is RealNVP, in an autoregressive order MAF.
 
-z = x · exp(s) + t,   log ∂z/∂x = s,   s = limit · tanh(raw)
+z = x · exp(s) + t,   log ∂z/∂x = s,   s = limit · tanh(raw/limit)
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Affine(_Elementwise):
 
     def inverse(self, z: Tensor, raw: Tensor) -> Tensor:
         shift, log_scale = self._parameters(raw)
-        return (z - shift) * (-log_scale).exp()
+        return (z - shift) / log_scale.exp()
 
     def _parameters(self, raw: Tensor) -> tuple[Tensor, Tensor]:
         shift, bend = raw.chunk(2, -1)
-        return shift, bend.tanh() * self.limit
+        return shift, (bend / self.limit).tanh() * self.limit  # divided first: tanh of every second number is slow

@@ -8,6 +8,8 @@ rows that a normal base gives probability 0; the asinh draws them in, and is exa
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -39,6 +41,8 @@ class Units(Bijection):
         self.register_buffer("centre", torch.zeros(columns))
         self.register_buffer("scale", torch.ones(columns))
         self.register_buffer("heavy", torch.zeros(columns))
+        self.bends = True
+        """Whether a column may be heavy; asinh takes longer than the rest of a small layer."""
 
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
@@ -54,16 +58,24 @@ class Units(Bijection):
             bent = known.bend > 0
             centre, scale = torch.where(bent, known.centre, centre), torch.where(bent, known.scale, scale)
             self.heavy.copy_(bent.reshape(self.columns))
+        self.bends = bool(self.heavy.any())
         self.centre.copy_(centre.reshape(self.columns))
         scale = torch.where(constant, WIDTH * centre.abs().clamp_min(WIDTH), scale)
         self.scale.copy_(scale.reshape(self.columns))
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
         z = (x - self.centre) / self.scale
-        log_scale = self.scale.log().sum() * x.shape[1 + len(self.columns[:1]) :].numel()
-        bent = self.heavy * -0.5 * torch.log1p(z.square())
-        return torch.where(self.heavy > 0, z.asinh(), z), per_row(bent) - log_scale
+        log_det = -self.scale.log().sum() * x.shape[1 + len(self.columns[:1]) :].numel()
+        if not self.bends:
+            return z, log_det
+        heavy = self.heavy > 0
+        log_gradient = torch.where(heavy, -torch.hypot(z, torch.ones_like(z)).log(), 0.0)  # no square that overflows
+        return torch.where(heavy, z.asinh(), z), per_row(log_gradient) + log_det
 
     def inverse(self, z: Tensor, condition: Tensor | None = None) -> Tensor:
-        wide = torch.where(self.heavy > 0, z.clamp(-80, 80).sinh(), z)
-        return wide * self.scale + self.centre
+        wide = torch.where(self.heavy > 0, z.clamp(-80, 80).sinh(), z) if self.bends else z
+        return torch.addcmul(self.centre, wide, self.scale)
+
+    def _load_from_state_dict(self, state_dict: Any, *rest: Any) -> None:
+        super()._load_from_state_dict(state_dict, *rest)
+        self.bends = self.heavy.is_meta or bool(self.heavy.any())
