@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -15,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 import likely
 from likely import Autoregressive
-from likely.core.errors import DataError, SpecError
+from likely.core.errors import ApproximationWarning, DataError, SpecError
 from likely.core.spec import registered
 from likely.inference import MAP
 from likely.inference.objective import RowDensity, able
@@ -335,6 +336,35 @@ def test_a_killed_fit_resumes_to_the_same_bits(tmp_path):
         chain(orders=3, inference=stopped).fit(BITS)
     resumed = chain(orders=3, inference=MAP(epochs=4, batch_size=32, checkpoint=str(path))).fit(BITS)
     np.testing.assert_array_equal(resumed.log_prob(ALL_BITS), whole.log_prob(ALL_BITS))
+
+
+# --- columns without width ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        (lambda x: np.full(len(x), 1 / 3), "Column 1 of X has one value in all rows"),
+        (lambda x: 2 * x + 1, r"Column [01] of X follows from the others"),
+    ],
+)
+def test_densities_without_bound_are_held_and_told(second, message):
+    rows = np.column_stack([PAIRS[:100, 0], second(PAIRS[:100, 0])])
+    with pytest.warns(ApproximationWarning, match=message):
+        model = chain(inference=MAP(Adam(1e-2), epochs=20)).fit(rows)
+    assert np.isfinite(model.log_prob(rows)).all()
+
+
+def test_a_rounded_constant_has_no_width_where_the_likelihood_is_a_density():
+    rows = np.column_stack([PAIRS[:50, 0], np.full(50, 2.5)])
+    with pytest.warns(ApproximationWarning, match="Column 1 of X has one value in all rows"):
+        model = chain(likelihood=Normal(), inference=MAP(epochs=1)).fit(rows)
+    assert np.isfinite(model.score(rows))
+
+
+def test_rounded_numbers_have_probabilities_and_need_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = chain().fit(np.column_stack([BITS, np.full(300, 2.5)]))
+    assert model.log_prob(np.column_stack([BITS, np.full(300, 2.5)])).max() <= 1e-6
 
 
 # --- bad input ------------------------------------------------------------------------------------------------------

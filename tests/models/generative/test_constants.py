@@ -1,4 +1,4 @@
-"""Columns of one value are named, whatever is missing in them."""
+"""Columns of one value and columns that follow from others are named, whatever is missing in them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from likely.core.errors import ApproximationWarning
-from likely.models.generative.constants import warn_of_constants
+from likely.models.generative.constants import warn_of_constants, warn_of_copies
 
 
 def model(shape):
@@ -29,3 +29,15 @@ def test_columns_that_vary_and_pixels_that_do_not_are_left_alone(shape):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warn_of_constants(model(shape), rows)
+
+
+def test_a_sum_of_columns_is_named():
+    rows = torch.randn(20, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rows[:, 2] = rows[:, 0] - 5 * rows[:, 1] + 3
+    rows[4, 1] = math.nan
+    with pytest.warns(ApproximationWarning, match="Column 'c[012]' of X follows from the others"):
+        warn_of_copies(model((3,)), rows, [0, 1, 2])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_copies(model((3,)), rows, [0, 2])
+        warn_of_copies(model((3,)), rows[:3], [0, 1, 2])  # too few rows to tell

@@ -113,6 +113,17 @@ def test_a_file_gives_the_same_answers(layers, tmp_path):
     assert again.get_params()["transform"] == layers[0]
 
 
+@pytest.mark.parametrize("inference", [QUICK, Ensemble(2, by=QUICK)])
+def test_a_file_keeps_heavy_tails(inference, tmp_path):
+    heavy = np.column_stack([ROWS[:, 0], RNG.standard_cauchy(200)])
+    model = flow(inference=inference).fit(heavy)
+    model.save(tmp_path / "flow.likely")
+    again = likely.load(tmp_path / "flow.likely")
+    assert again.posterior_.buffers["units.heavy"][0].tolist() == [0.0, 1.0]
+    np.testing.assert_array_equal(again.log_prob(heavy), model.log_prob(heavy))
+    np.testing.assert_array_equal(again.sample(5, random_state=1), model.sample(5, random_state=1))
+
+
 def test_a_fit_resumes_from_its_checkpoint(tmp_path):
     class Stop(Exception):
         pass

@@ -20,9 +20,10 @@ from ...networks import MLP, as_network
 from ...optim import AdamW, Cosine
 from ...priors import Flat, Prior
 from .base import _Generative
+from .constants import warn_of_constants, warn_of_copies
 from .masked_density import MaskedDensity
 from .module import DensityModule, ask
-from .rounding import number_likelihood
+from .rounding import number_likelihood, step_of
 
 __all__ = ["Autoregressive"]
 
@@ -79,6 +80,23 @@ class Autoregressive(_Generative):
         if not is_integer(self.orders) or self.orders > 1_000:
             raise SpecError(f"orders={self.orders!r}: must be an integer from 1 to 1,000.")
         as_network(self.network)
+
+    def _check_rows(self, x: Tensor) -> None:
+        super()._check_rows(x)
+        if len(self.form_.shape) == 1:
+            dense = [column for column in range(x.shape[1]) if self._has_density(column, x[:, column])]
+            own = torch.full_like(x, torch.nan, dtype=torch.float64)
+            own[:, dense] = x[:, dense].double()
+            warn_of_constants(self, own)
+            warn_of_copies(self, x, dense)
+
+    def _has_density(self, column: int, values: Tensor) -> bool:
+        """Whether a column has a density, which can rise without bound; rounded numbers have probabilities."""
+        if self.form_.columns and self.form_.columns[column].kind != "number":
+            return False
+        if isinstance(self.likelihood, Likelihood):
+            return not self.likelihood.support.is_discrete
+        return step_of(values[~values.isnan()]) is None
 
     def _marginalises(self) -> bool:
         return True

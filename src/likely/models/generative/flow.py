@@ -6,14 +6,13 @@ log p(x) = log p(z) + log |det ∂z/∂x|,      z = f(x; θ),      x = f⁻¹(z;
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from ...core.errors import ApproximationWarning, DataError, ModelFileError, SpecError
+from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
 from ...inference.objective import RowDensity
@@ -24,7 +23,7 @@ from ...optim import Adam, Cosine
 from ...priors import Flat
 from .base_density import BASES, BaseDensity
 from .codes import _Codes
-from .constants import warn_of_constants
+from .constants import warn_of_constants, warn_of_copies
 from .features import Features
 from .flow_module import FlowModule
 from .masked_density import MaskedDensity
@@ -41,8 +40,6 @@ STEPS = 6_000
 """Steps of gradient training that `inference="auto"` takes, more or less."""
 DRAWS = 8
 """Places within an integer's unit at which `log_prob` looks, unless told."""
-ALIKE = 1e-7
-"""Columns depend on each other if a direction has so little of their variance."""
 
 
 class Flow(_Codes):
@@ -144,25 +141,7 @@ class Flow(_Codes):
         if len(shape) == 1:
             dense = ~labels & ~whole
             warn_of_constants(self, torch.where(dense, flat, torch.nan))
-            self._warn_of_copies(flat, dense.nonzero().ravel().tolist())
-
-    def _warn_of_copies(self, x: Tensor, columns: list[int]) -> None:
-        """A column that follows from others leaves a direction without width, where a density has no bound."""
-        own = x[:, columns]
-        own = own - own.mean(0)
-        size = own.abs().amax(0)
-        own, columns = (own / size)[:, size > 0], [column for column, s in zip(columns, size, strict=True) if s > 0]
-        if len(columns) < 2 or len(own) <= len(columns):
-            return
-        _, sizes, directions = torch.linalg.svd(own, full_matrices=False)
-        if float(sizes[-1]) < ALIKE * float(sizes[0]):
-            column = columns[int(directions[-1].abs().argmax())]
-            warnings.warn(
-                f"Column {self._name(column)} of X follows from the others (a copy, or a sum of them): its density "
-                "given them has no bound but the one that the limits of the layers set; leave it out.",
-                ApproximationWarning,
-                stacklevel=4,
-            )
+            warn_of_copies(self, flat, dense.nonzero().ravel().tolist())
 
     # --- fitting ------------------------------------------------------------------------------------------------
     def _module(self) -> DensityModule:

@@ -22,6 +22,28 @@ def test_heavy_tails_are_drawn_in_and_come_back():
         torch.testing.assert_close(own, torch.linalg.slogdet(matrix).logabsdet)
 
 
+def test_rows_far_out_have_finite_images():
+    """In float32, where the square of such a row is infinite: of heavy columns and of others."""
+    units = Units((2,))
+    units.load_state_dict({"centre": torch.zeros(2), "scale": torch.ones(2), "heavy": torch.tensor([0.0, 1.0])})
+    z, log_det = units(torch.tensor([[1e25, 0.0], [0.0, -1e25]]))
+    assert z.isfinite().all()
+    assert log_det.isfinite().all()
+
+
+def test_columns_without_tails_take_the_short_way_to_the_same_numbers():
+    rows = torch.randn(30, 3, generator=torch.Generator().manual_seed(0))
+    short, long = Units((3,)), Units((3,))
+    short.adapt(rows, None)
+    long.load_state_dict(short.state_dict())
+    assert not short.bends
+    assert not long.bends
+    long.bends = True
+    for got, expected in zip(long(rows), short(rows), strict=True):
+        torch.testing.assert_close(got, expected.expand_as(got))
+    torch.testing.assert_close(long.inverse(rows), short.inverse(rows))
+
+
 def test_weights_decide_the_units():
     x = torch.tensor([[0.0], [10.0], [1000.0]], dtype=torch.float64)
     units = Units((1,)).double()
