@@ -33,6 +33,7 @@ from ...priors import Prior
 from ..emissions import Columns
 from .condition import ConditionForm
 from .files import restore, state_of
+from .grey import drawn_anew
 from .module import DensityModule, UnderCondition, ask, with_error
 from .observed import columns_of
 from .rows import RowForm, as_shown
@@ -123,6 +124,7 @@ class _Generative(DensityMixin, Estimator):
         self._check_rows(x)
         auto = isinstance(self.inference, str) and self.inference == "auto"
         inference = self._automatic(len(x)) if auto else as_spec(self.inference, Inference, "inference")
+        inference = drawn_anew(inference, self._likelihood(), x, chosen=not auto)
         seed = distributed.agreed(seed_of(self.random_state))
         shown = as_shown(x, inference, seed)
         names = getattr(self, "feature_names_in_", None)
@@ -141,6 +143,7 @@ class _Generative(DensityMixin, Estimator):
             verbose=bool(self.verbose),
         )
         refuse(inference, problem.objective)
+        problem = self._started(problem, inference, shown)
         with threads_for(self._footprint()[0] * rows_per_step(inference, len(x))):
             posterior = inference.fit(problem)
         for name, value in posterior.parameters.items():
@@ -154,6 +157,10 @@ class _Generative(DensityMixin, Estimator):
             module = self._module()
             module.adapt(x, condition, weight)
         return module
+
+    def _started(self, problem: Problem, inference: Inference, shown: Tensor) -> Problem:
+        """The problem, with modules that start where something simpler led; `shown` are rows as training sees them."""
+        return problem
 
     def _check_rows(self, x: Tensor) -> None:
         if len(x) < 2:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from ...core.random import current_generator
+from .ladder import Ladder
 from .module import DensityModule
 from .vae_module import VAEModule
 from .whole_rows import WholeRows
@@ -122,6 +123,19 @@ class MissingLabels(DensityModule):
     def reconstructed(self, z: Tensor, condition: Tensor) -> Tensor:
         """The mean of rows given codes and labels."""
         return self.vae.reconstructed(z, condition)
+
+    def reconstruction(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        """log p(x | z, y) at the mean code; a missing label is told as missing."""
+        return self.vae.reconstruction(x, condition)
+
+    def encoded(self, x: Tensor, condition: Tensor | None) -> Tensor:
+        """What the encoder says of rows, (n, size)."""
+        return self.vae.encoded(x, condition)
+
+    @property
+    def codes(self) -> Ladder:
+        """p(z) and q(z | x, y)."""
+        return self.vae.codes
 
     def clusters(self, x: Tensor, condition: Tensor) -> Tensor:
         """q(component | x, y)."""

@@ -8,76 +8,84 @@ in it; after a few epochs of reconstruction the groups of the data show in the c
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...core.errors import DataError
-from ...core.random import current_generator, drawing
+from ...core.random import spread
+from ...inference import MAP, Problem
+from ...inference.dataset import Dataset
 from ...inference.latent.em import EM
-from ...optim import Adam
+from ...optim import Adam, Cosine
+from ...priors import Flat
 from ..mixtures.gaussian_mixture import GaussianMixture
 from .latent_priors import MixtureModule
 
-if TYPE_CHECKING:
-    from .vae_module import VAEModule
+__all__ = ["Pretrained", "start_mixture"]
 
-__all__ = ["autoencode", "start_mixture"]
-
-BATCH = 128
-RATE = 1e-3
-STARTS = 5
-"""First guesses of the mixture, of which the best is kept."""
+RATE = 2e-3
+STARTS = 10
+"""First guesses of the mixture, of which the most probable is kept."""
 ROWS = 20_000
 """Codes that the mixture is fitted to."""
 
 
-def autoencode(module: VAEModule, x: Tensor, condition: Tensor | None, weight: Tensor | None, epochs: int) -> None:
-    """Raise log p(x | z) at the mean code, for so many epochs."""
-    generator = _own_generator()
-    parameters = [value for value in module.parameters() if value.requires_grad]
-    optimizer = Adam(RATE).build(parameters)
-    dtype = module.observed.offset.dtype
-    with torch.enable_grad(), drawing(generator):
-        for _ in range(epochs):
-            for rows in torch.randperm(len(x), generator=generator).split(BATCH):
-                batch = x[rows].to(dtype)
-                told = None if condition is None else condition[rows].to(dtype)
-                mean, _ = module.codes.middle(module.encoded(batch, told))
-                value = module.observed.log_prob(module.decoded(mean.unsqueeze(0), told), batch)[0]
-                loss = -(value if weight is None else value * weight[rows].to(dtype)).mean()
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-    optimizer.zero_grad()
+class Pretrained:
+    """Builds modules that have been autoencoders for so many epochs; each seed is trained once.
+
+    Rows are `shown` to the mixture as they are to the model, and changed anew in each batch by `augment` before.
+    """
+
+    def __init__(self, problem: Problem, epochs: int, augment: Any, shown: Tensor) -> None:
+        self.problem, self.shown = problem, shown
+        self.training = MAP(Adam(RATE), epochs=epochs, schedule=Cosine(), augment=augment)
+        self.starts: dict[int, dict[str, Tensor]] = {}
+
+    def __call__(self, seed: int) -> nn.Module:
+        module = self.problem.build(seed)
+        if seed not in self.starts:
+            self.starts[seed] = self._start(seed)
+        module.load_state_dict(self.starts[seed])
+        return module
+
+    def _start(self, seed: int) -> dict[str, Tensor]:
+        plain = self.problem.with_(
+            build=lambda own: _Autoencoding(self.problem.build(own)), seed=seed, prior=Flat(), verbose=False
+        )
+        module: Any = self.training.fit(plain).module_of(0).inner  # type: ignore[union-attr]
+        data = self.problem.data
+        rows = Dataset(self.shown.to(data.x.device), None, None, data.dtype, condition=data.condition)
+        start_mixture(module, rows, spread(seed, 3)[2])
+        return {name: value.detach().clone() for name, value in module.state_dict().items()}
+
+
+class _Autoencoding(nn.Module):
+    """What is trained before the fit: log p of a row given its mean code."""
+
+    def __init__(self, module: Any) -> None:
+        super().__init__()
+        self.inner = module
+
+    def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        return self.inner.reconstruction(x, condition)  # type: ignore[no-any-return, operator]
 
 
 @torch.no_grad()
-def start_mixture(module: VAEModule, x: Tensor, condition: Tensor | None) -> None:
-    """Let the components of the prior be those of a Gaussian mixture of the codes, and codes as narrow as those."""
+def start_mixture(module: Any, data: Dataset, seed: int) -> None:
+    """Let the components of the prior be those of a Gaussian mixture of the codes of these rows."""
     prior = module.codes.prior
     assert isinstance(prior, MixtureModule)
-    dtype = module.observed.offset.dtype
-    step = max(1, len(x) // ROWS)
-    codes = []
-    for first in range(0, len(x), ROWS):
-        rows = slice(first, first + ROWS, step)
-        told = None if condition is None else condition[rows].to(dtype)
-        codes.append(module.codes.seen(module.encoded(x[rows].to(dtype), told))[-1][0])
+    step = max(1, len(data) // ROWS)
+    batches = [data.batch(slice(first, first + ROWS, step)) for first in range(0, len(data), ROWS)]
+    codes = [module.codes.seen(module.encoded(batch.x, batch.condition))[-1][0] for batch in batches]
     points = torch.cat(codes).double().cpu().numpy()
     components = len(prior.mean)
     if len(points) < components:
         raise DataError(f"X has {len(points)} rows, too few for the {components} components of the latent prior.")
-    seed = int(torch.randint(2**31 - 1, (), generator=_own_generator()))
     rough = EM(max_iter=200, tol=1e-3, starts=STARTS)
     mixture = GaussianMixture(components, covariance="full", inference=rough, random_state=seed).fit(points)
     variances = np.diagonal(mixture.covariances_, axis1=1, axis2=2)  # groups are found with their directions
     prior.start(*(torch.from_numpy(np.array(part)) for part in (mixture.weights_, mixture.means_, variances)))
-
-
-def _own_generator() -> torch.Generator:
-    """One that starts from the current one, and does not go through torch's redirected calls."""
-    seed = int(torch.randint(2**31 - 1, (), generator=current_generator()))
-    return torch.Generator().manual_seed(seed)

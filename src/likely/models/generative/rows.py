@@ -24,7 +24,7 @@ from ...data.frame import as_frame, column_of
 from ...inference.dataset import Batch
 from ...inference.training.perturb import augmented
 
-__all__ = ["RowForm", "as_shown", "refuse_text"]
+__all__ = ["RowForm", "as_shown", "augmentation", "refuse_text"]
 
 MOST = 10**8
 """Numbers that one row of a model in a file may have."""
@@ -127,18 +127,24 @@ class RowForm:
         return RowForm(data["kind"], shape, columns)
 
 
+def augmentation(inference: Any) -> Any:
+    """How an inference, or the one inside it, changes rows in training; None if it does not."""
+    spec = inference
+    while spec is not None and getattr(spec, "augment", None) is None:
+        spec = getattr(spec, "by", None)
+    return None if spec is None else spec.augment
+
+
 def as_shown(x: Tensor, inference: Any, seed: int) -> Tensor:
     """Training rows as the model will see them: with the inference's augmentation, where it has one.
 
     So a model of binary pixels may be fitted to grey ones, `MAP(augment=Binarise())`.
     """
-    spec = inference
-    while spec is not None and getattr(spec, "augment", None) is None:
-        spec = getattr(spec, "by", None)
-    if spec is None:
+    augment = augmentation(inference)
+    if augment is None:
         return x
     with isolated(seed):
-        shown = augmented(spec.augment, Batch(x.to(inference.dtype), None, None), (), 1).x
+        shown = augmented(augment, Batch(x.to(inference.dtype), None, None), (), 1).x
     return shown[: len(x)]
 
 

@@ -20,6 +20,7 @@ from ...core.draws import count_of
 from ...core.errors import DataError, ModelFileError
 from ...core.random import isolated
 from ...core.spec import as_spec, is_integer, require
+from ...inference import Inference, Problem
 from ...networks import MLP
 from ...networks.base import as_network
 from ...priors import Flat
@@ -29,6 +30,8 @@ from .latent_code import _DrawnCode
 from .latent_priors import LatentPrior, Mixture
 from .missing_labels import MissingLabels
 from .module import DensityModule, ask
+from .pretraining import Pretrained
+from .rows import augmentation
 from .vae_module import VAEModule
 
 __all__ = ["VAE"]
@@ -141,11 +144,7 @@ class VAE(_DrawnCode):
 
         A label of the condition may be missing (None, or NaN).
         """
-        self._starts: dict[int, dict[str, Tensor]] = {}
-        try:
-            return super().fit(X, condition, sample_weight)
-        finally:
-            del self._starts
+        return super().fit(X, condition, sample_weight)
 
     def _read_condition(self, condition: Any, rows: int) -> Tensor | None:
         self.unlabelled_ = False
@@ -154,17 +153,9 @@ class VAE(_DrawnCode):
             self.unlabelled_ = bool((given.sum(-1) == 0).any())
         return given
 
-    def _built(self, seed: int, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> DensityModule:
-        """A new module; what was trained before the fit (see `pretraining`) is trained once for each seed."""
-        if seed in self._starts:
-            with isolated(seed):
-                module = self._module()
-            module.load_state_dict(self._starts[seed])
-            return module
-        module = super()._built(seed, x, condition, weight)
-        if as_spec(self.latent_prior, LatentPrior, "latent_prior").epochs_before:
-            self._starts[seed] = {name: value.clone() for name, value in module.state_dict().items()}
-        return module
+    def _started(self, problem: Problem, inference: Inference, shown: Tensor) -> Problem:
+        epochs = as_spec(self.latent_prior, LatentPrior, "latent_prior").epochs_before
+        return problem.with_(build=Pretrained(problem, epochs, augmentation(inference), shown)) if epochs else problem
 
     # --- answers ------------------------------------------------------------------------------------------------
     def _draws(self, draws: int | None) -> int:

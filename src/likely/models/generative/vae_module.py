@@ -19,7 +19,6 @@ from .ladder import Codes, Ladder
 from .latent_priors import LatentPrior
 from .module import DensityModule
 from .observed import Observed
-from .pretraining import autoencode, start_mixture
 from .whole_rows import WholeRows
 
 __all__ = ["VAEModule"]
@@ -51,7 +50,7 @@ class VAEModule(DensityModule):
         bound: Bound,
     ) -> None:
         super().__init__()
-        self.bound, self.missing, self.first_epochs = bound, missing, prior.epochs_before
+        self.bound, self.missing = bound, missing
         self.features, self.observed = Features(columns, shape, missing), Observed(columns, shape)
         self.codes = Ladder(latent, levels, prior, between)
         self.encoder = WholeRows(encoder, self.features.out_shape, self.codes.size, condition)
@@ -60,9 +59,6 @@ class VAEModule(DensityModule):
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
         self.features.adapt(x, weight)
         self.observed.adapt(x, weight)
-        if self.first_epochs:
-            autoencode(self, x, condition, weight, self.first_epochs)
-            start_mixture(self, x, condition)
 
     # --- the parts ----------------------------------------------------------------------------------------------
     def encoded(self, x: Tensor, condition: Tensor | None) -> Tensor:
@@ -81,6 +77,12 @@ class VAEModule(DensityModule):
     def reconstructed(self, z: Tensor, condition: Tensor | None = None) -> Tensor:
         """The mean of rows given codes (n, latent)."""
         return self.observed.mean(self.decoded(z.unsqueeze(0), condition)[0])
+
+    def reconstruction(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+        """log p(x | z) at the mean code of each row, (n,)."""
+        mean, _ = self.codes.middle(self.encoded(x, condition))
+        out = self.decoded(mean.unsqueeze(0), condition)
+        return self.observed.log_prob(out, x, whole=self.training and not self.missing)[0]
 
     def clusters(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
         """q(component | x), for a mixture prior."""

@@ -1,0 +1,75 @@
+"""The start of a mixture of codes: autoencoding by the engine, then a Gaussian mixture."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from likely import PCA, VAE
+from likely.core.errors import DataError
+from likely.inference import MAP, Ensemble
+from likely.inference.dataset import Dataset
+from likely.likelihoods import Normal
+from likely.models.generative import pretraining
+from likely.models.generative.latent_priors import Mixture
+from likely.models.generative.pretraining import start_mixture
+from likely.networks import MLP
+from likely.optim import Adam
+
+RNG = np.random.default_rng(0)
+GROUP = np.arange(300) % 3
+BLOBS = RNG.normal(size=(300, 4)) + 6.0 * np.eye(3, 4)[GROUP]
+
+
+def small(**options):
+    given = {"latent": 2, "encoder": MLP((16,)), "decoder": MLP((16,)), "inference": MAP(epochs=1), "random_state": 0}
+    return VAE(**{"latent_prior": Mixture(3, pretrain=60)} | given | options)
+
+
+def test_the_mixture_of_the_start_has_the_moments_of_the_codes():
+    """Σ π_c μ_c is the mean of the codes, and Σ π_c (σ_c² + μ_c²) their second moment: exact at the end of EM."""
+    model = small().fit(BLOBS)
+    module = model.posterior_.module_of(0)
+    rows = Dataset(torch.as_tensor(BLOBS), None, None, torch.float32)
+    start_mixture(module, rows, 0)
+    prior = module.codes.prior
+    with torch.no_grad():
+        codes = module.codes.seen(module.encoded(rows.x.float(), None))[-1][0]
+        weights = torch.softmax(prior.logits, 0)
+        mean, second = weights @ prior.mean, weights @ (prior.mean.square() + (2 * prior.log_scale).exp())
+    torch.testing.assert_close(mean, codes.mean(0), rtol=1e-3, atol=1e-3)
+    torch.testing.assert_close(second, codes.square().mean(0), rtol=1e-2, atol=1e-2)
+
+
+def test_a_linear_start_is_that_of_the_principal_components(monkeypatch):
+    """The fit itself takes a step of 1e-9: what comes back is what pretraining left, with the error of PCA."""
+    linear = {"encoder": MLP(()), "decoder": MLP(()), "latent_prior": Mixture(3, pretrain=200)}
+    monkeypatch.setattr(pretraining, "RATE", 0.03)  # a plain problem: large steps save time
+    start = small(likelihood=Normal(1.0), inference=MAP(Adam(1e-9), epochs=1), **linear).fit(BLOBS)
+    best = PCA(2).fit(BLOBS)
+    lost = np.square(best.inverse_transform(best.transform(BLOBS)) - BLOBS).mean()
+    assert np.square(start.reconstruct(BLOBS) - BLOBS).mean() == pytest.approx(lost, rel=0.02)
+
+
+def test_each_member_starts_from_its_own_seed_and_each_seed_is_trained_once(monkeypatch):
+    seeds = []
+    kept = pretraining.Pretrained._start
+    monkeypatch.setattr(pretraining.Pretrained, "_start", lambda self, seed: seeds.append(seed) or kept(self, seed))
+    model = small(latent_prior=Mixture(3, pretrain=2), inference=Ensemble(2, by=MAP(epochs=1))).fit(BLOBS)
+    assert len(seeds) == len(set(seeds)) == 2
+    first, second = (model.posterior_.module_of(index).codes.prior.mean for index in range(2))
+    assert not torch.allclose(first, second)
+
+
+def test_rows_are_changed_in_pretraining_as_in_training():
+    calls = []
+    small(
+        latent_prior=Mixture(3, pretrain=2), inference=MAP(epochs=1, augment=lambda x: calls.append(len(x)) or x)
+    ).fit(BLOBS)
+    assert sum(calls) == 300 * 4  # as shown to the columns once, twice before the fit, and once in it
+
+
+def test_few_rows_are_named():
+    with pytest.raises(DataError, match="X has 2 rows, too few for the 3 components"):
+        small(latent_prior=Mixture(3, pretrain=1)).fit(BLOBS[:2])
