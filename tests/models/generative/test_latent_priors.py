@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import pytest
 import torch
+from torch.distributions import Categorical, MixtureSameFamily, MultivariateNormal
 
 from likely.core.errors import SpecError
 from likely.core.random import drawing
 from likely.models.generative.latent_priors import Flow, LatentPrior, Mixture, Normal
 from likely.models.generative.normals import drawn, log_normal
 
-PRIORS = [Normal(), Mixture(3), Flow(3, hidden=8)]
+PRIORS = [Normal(), Mixture(3), Mixture(3, covariance="diag"), Flow(3, hidden=8)]
 
 
 def built(prior, latent, seed=0):
@@ -57,8 +59,8 @@ def test_a_flow_inverts_itself():
 def test_the_closed_form_of_a_mixture_is_a_bound_exact_for_one_component():
     """By 100,000 draws, 6 standard errors."""
     mean, log_scale = torch.randn(4, dtype=torch.float64), torch.full((4,), -0.4, dtype=torch.float64)
-    for components in (1, 3):
-        module = built(Mixture(components), 4)
+    for components, covariance in itertools.product((1, 3), ("full", "diag")):
+        module = built(Mixture(components, covariance=covariance), 4)
         with torch.no_grad():
             z = drawn(mean, log_scale, 100_000)
             ratios = module.log_prob(z) - log_normal(z, mean, log_scale)
@@ -68,13 +70,37 @@ def test_the_closed_form_of_a_mixture_is_a_bound_exact_for_one_component():
         assert components > 1 or closed > float(ratios.mean()) - error
 
 
+@torch.no_grad()
+def test_a_mixture_starts_at_the_one_that_was_found():
+    """log p(z) as torch has it; without directions, with the diagonal of each covariance."""
+    torch.manual_seed(0)
+    roots = torch.randn(3, 2, 2, dtype=torch.float64) + 2 * torch.eye(2, dtype=torch.float64)
+    weights, means = torch.tensor([0.2, 0.3, 0.5], dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+    covariances, z = roots @ roots.mT, 3 * torch.randn(50, 2, dtype=torch.float64)
+    for kind in ("full", "diag"):
+        module = Mixture(3, covariance=kind).build(2).double()
+        module.start(weights, means, covariances)
+        own = covariances if kind == "full" else torch.diag_embed(covariances.diagonal(dim1=-2, dim2=-1))
+        parts = MultivariateNormal(means, own)
+        torch.testing.assert_close(module.log_prob(z), MixtureSameFamily(Categorical(weights), parts).log_prob(z))
+
+
+@torch.no_grad()
+def test_a_component_cannot_shrink_onto_one_code():
+    """However narrow the start, the density at a mean is at most e^{3d} / (2π)^{d/2}."""
+    for kind in ("full", "diag"):
+        module = Mixture(1, covariance=kind).build(2)
+        module.start(torch.ones(1), torch.zeros(1, 2), 1e-12 * torch.eye(2).unsqueeze(0))
+        assert float(module.log_prob(torch.zeros(1, 2))) == pytest.approx(6.0 - math.log(2 * math.pi), rel=1e-5)
+
+
 def test_responsibilities_sum_to_one_and_name_the_nearest_component():
     module = built(Mixture(3), 2)
     with torch.no_grad():
         shares = module.responsibilities(module.mean, torch.full_like(module.mean, -4.0))
     torch.testing.assert_close(shares.sum(-1), torch.ones(3, dtype=torch.float64))
     narrow = LatentPrior.parse("mixture(2)").build(1)
-    narrow.start(torch.tensor([0.5, 0.5]), torch.tensor([[-3.0], [3.0]]), torch.ones(2, 1))
+    narrow.start(torch.tensor([0.5, 0.5]), torch.tensor([[-3.0], [3.0]]), torch.ones(2, 1, 1))
     assert narrow.responsibilities(torch.tensor([[-3.0], [3.0]]), torch.zeros(2, 1)).argmax(-1).tolist() == [0, 1]
 
 
@@ -83,6 +109,7 @@ def test_responsibilities_sum_to_one_and_name_the_nearest_component():
     [
         (lambda: Mixture(0), "components must be a positive integer"),
         (lambda: Mixture(2, pretrain=0), "pretrain must be a positive number of epochs"),
+        (lambda: Mixture(2, covariance="tied"), 'covariance must be "full" or "diag"'),
         (lambda: Flow(layers=0), "layers must be a positive integer"),
         (lambda: LatentPrior.parse("norm"), "Did you mean Normal"),
     ],

@@ -28,7 +28,7 @@ def small(**options):
 
 
 def test_the_mixture_of_the_start_has_the_moments_of_the_codes():
-    """Σ π_c μ_c is the mean of the codes, and Σ π_c (σ_c² + μ_c²) their second moment: exact at the end of EM."""
+    """Σ π_c μ_c is the mean of the codes, and Σ π_c (Σ_c + μ_c μ_cᵀ) their second moment: exact after a step of EM."""
     model = small().fit(BLOBS)
     module = model.posterior_.module_of(0)
     rows = Dataset(torch.as_tensor(BLOBS), None, None, torch.float32)
@@ -37,9 +37,11 @@ def test_the_mixture_of_the_start_has_the_moments_of_the_codes():
     with torch.no_grad():
         codes = module.codes.seen(module.encoded(rows.x.float(), None))[-1][0]
         weights = torch.softmax(prior.logits, 0)
-        mean, second = weights @ prior.mean, weights @ (prior.mean.square() + (2 * prior.log_scale).exp())
+        precision = prior.factors().mT @ prior.factors()
+        products = prior.mean.unsqueeze(-1) * prior.mean.unsqueeze(-2)
+        mean, second = weights @ prior.mean, torch.einsum("c,cij->ij", weights, precision.inverse() + products)
     torch.testing.assert_close(mean, codes.mean(0), rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(second, codes.square().mean(0), rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(second, codes.T @ codes / len(codes), rtol=1e-2, atol=1e-2)
 
 
 def test_a_linear_start_is_that_of_the_principal_components(monkeypatch):

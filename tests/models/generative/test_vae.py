@@ -13,6 +13,7 @@ from torch.distributions import Distribution
 
 import likely
 from likely import PCA, VAE, FactorAnalysis
+from likely.core.checkpoint import Checkpoint
 from likely.core.errors import DataError, SpecError
 from likely.core.random import isolated
 from likely.data.augment import Binarise
@@ -227,11 +228,17 @@ def test_a_file_and_a_seed_give_the_same_bits(options, tmp_path):
         np.testing.assert_array_equal(other.predict_proba(PLANE), model.predict_proba(PLANE))
 
 
-def test_training_goes_on_from_a_checkpoint(tmp_path):
-    whole = small(inference=MAP(epochs=4, checkpoint=str(tmp_path / "a"))).fit(PLANE)
-    stop = MAP(epochs=4, checkpoint=str(tmp_path / "b"), callbacks=(lambda epoch: epoch.epoch == 2,))
-    small(inference=stop).fit(PLANE)
-    resumed = small(inference=MAP(epochs=4, checkpoint=str(tmp_path / "a"))).fit(PLANE)
+@pytest.mark.parametrize("prior", ["normal", Mixture(2, pretrain=2)])
+def test_training_goes_on_from_a_checkpoint(prior, tmp_path):
+    def stop(epoch):
+        if epoch.epoch == 2:
+            raise InterruptedError
+
+    whole = small(inference=MAP(epochs=4), latent_prior=prior).fit(PLANE)
+    own = MAP(epochs=4, checkpoint=Checkpoint(tmp_path / "run.ckpt", seconds=0))
+    with pytest.raises(InterruptedError):
+        small(inference=own.replace(callbacks=(stop,)), latent_prior=prior).fit(PLANE)
+    resumed = small(inference=own, latent_prior=prior).fit(PLANE)
     np.testing.assert_array_equal(whole.log_prob(PLANE), resumed.log_prob(PLANE))
 
 

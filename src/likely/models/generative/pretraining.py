@@ -1,6 +1,6 @@
 """A start for codes whose prior is a mixture: plain autoencoding, then a Gaussian mixture of the codes.
 
-    max Σ log p(x | z = E_q[z | x])     →     π, μ, σ of a Gaussian mixture of the codes
+    max Σ log p(x | z = E_q[z | x])     →     π, μ, Σ of a Gaussian mixture of the codes
 
 Components that start in one place get the same gradient and never part, and a code that starts as noise has no groups
 in it; after a few epochs of reconstruction the groups of the data show in the code.
@@ -87,5 +87,5 @@ def start_mixture(module: Any, data: Dataset, seed: int) -> None:
         raise DataError(f"X has {len(points)} rows, too few for the {components} components of the latent prior.")
     rough = EM(max_iter=200, tol=1e-3, starts=STARTS)
     mixture = GaussianMixture(components, covariance="full", inference=rough, random_state=seed).fit(points)
-    variances = np.diagonal(mixture.covariances_, axis1=1, axis2=2)  # groups are found with their directions
-    prior.start(*(torch.from_numpy(np.array(part)) for part in (mixture.weights_, mixture.means_, variances)))
+    found = (mixture.weights_, mixture.means_, mixture.covariances_)
+    prior.start(*(torch.from_numpy(np.array(part)) for part in found))
