@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from scipy.optimize import linear_sum_assignment
 
 import likely
 from likely import GAN
@@ -18,10 +19,10 @@ from likely.core.random import drawing
 from likely.evaluate import modes
 from likely.inference import EMA, HMC, MAP
 from likely.inference.objective import able
-from likely.models.generative import Clip, Gradient, Spectral
+from likely.models.generative import Clip, Codes, Gradient, Spectral
 from likely.models.generative.gan import Adversarial
 from likely.models.generative.gan_losses import LOSSES
-from likely.networks import MLP, ConvNet
+from likely.networks import MLP, ConvGenerator, ConvNet
 from likely.optim import SGD, Adam, ExtraGradient
 from likely.priors import Normal
 
@@ -138,10 +139,88 @@ def test_images_are_made_and_judged_by_networks_of_their_own(pack, penalty):
     assert labelled.sample(3, condition=1).shape == (3, 1, 6, 6)
 
 
+@pytest.mark.parametrize("side", [8, 28])
+def test_images_are_made_by_transposed_convolutions(side):
+    """DCGAN's networks, at sizes that can and cannot be halved three times; conditions and codes join."""
+    images = RNG.normal(size=(8, 1, side, side))
+    critic = ConvNet((2, 2), downsample="stride", activation="leaky_relu", hidden=())
+    model = GAN(ConvGenerator((side, side), channels=(4, 2, 2)), critic, 2, codes=2, inference=QUICK, random_state=0)
+    labelled = model.fit(images, np.arange(8) % 2)
+    assert labelled.sample(3, condition=1, codes=[[0], [1], [1]]).shape == (3, 1, side, side)
+    assert np.isfinite(labelled.sample(3, condition=[0, 1, 1])).all()
+    assert labelled.transform(images, np.arange(8) % 2).shape == (8, 2)
+
+
 def test_real_and_generated_rows_do_not_share_batch_statistics():
     normed = MLP((4,), norm="batch")
     assert module_of(GAN(SMALL, normed, 2, inference=QUICK).fit(ROWS)).apart
     assert not module_of(tiny().fit(ROWS)).apart
+
+
+# --- codes ----------------------------------------------------------------------------------------------------------
+def test_a_categorical_code_finds_the_groups():
+    """Four groups 10 standard deviations apart: chance agrees with 25 %; 97 % or more in each of 8 seeds."""
+    centres = np.array([[-2.0, -2.0], [-2.0, 2.0], [2.0, -2.0], [2.0, 2.0]])
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=800)
+    rows = centres[labels] + 0.4 * rng.normal(size=(800, 2))
+    training = MAP(Adam(3e-3, betas=(0.0, 0.9)), epochs=50, batch_size=100, average=EMA(0.98))
+    networks = MLP((32, 32)), MLP((32, 32), activation="leaky_relu")
+    model = GAN(*networks, 2, codes=4, penalty=CALM, inference=training, random_state=0).fit(rows)
+    new, hidden = model.sample(800, random_state=0, return_hidden=True)
+    nearest = np.square(new[:, None] - centres).sum(-1).argmin(1)
+    assert hidden.shape == (800, 1 + 2)
+    assert matched(hidden[:, 0].astype(int), nearest) > 0.8
+    assert matched(model.transform(rows).argmax(1), labels) > 0.8
+    assert Codes((4,)).entropy - model.history_["reader_loss"][-1] > 0.8  # nats that rows hold of the code, of 1.39
+    one = model.sample(50, codes=2, random_state=0)
+    assert (
+        np.square(one[:, None] - centres).sum(-1).argmin(1) == np.bincount(nearest[hidden[:, 0] == 2]).argmax()
+    ).mean() > 0.8
+
+
+def matched(codes, labels):
+    """The fraction of rows whose codes agree with labels, at the best naming of the codes."""
+    counts = np.zeros((codes.max() + 1, labels.max() + 1))
+    np.add.at(counts, (codes, labels), 1)
+    return counts[linear_sum_assignment(-counts)].sum() / len(codes)
+
+
+@pytest.mark.parametrize("pack", [1, 2])
+def test_codes_of_both_kinds_are_given_and_read(pack, tmp_path):
+    model = tiny(codes=Codes((2, 3), numbers=1), pack=pack).fit(ROWS, LABELS)
+    assert set(model.history_) == {"generator_loss", "critic_loss", "reader_loss", "lr"}
+    wanted = [[1, 2, 0.5]] * 4
+    new, hidden = model.sample(4, "few", random_state=0, codes=wanted, return_hidden=True)
+    np.testing.assert_allclose(hidden[:, :3], wanted)
+    np.testing.assert_array_equal(new, model.sample(4, "few", random_state=0, codes=[1, 2, 0.5]))
+    read = model.transform(ROWS, LABELS)
+    np.testing.assert_allclose(read[:, :2].sum(1), 1.0, rtol=1e-5)
+    np.testing.assert_allclose(read[:, 2:5].sum(1), 1.0, rtol=1e-5)
+    model.save(tmp_path / "codes.likely")
+    np.testing.assert_array_equal(likely.load(tmp_path / "codes.likely").transform(ROWS, LABELS), read)
+
+
+@pytest.mark.parametrize(
+    ("codes", "message"),
+    [
+        ([[0, 0.5]] * 3, r"codes has shape \(3, 2\); it must be \(1, 2\) or \(2, 2\)"),
+        ([[2, 0.5]], "codes: column 0 has labels, which must be integers from 0 to 1"),
+        ([[0, math.nan]], "codes has values that are not finite"),
+        ("first", "codes must be numbers: labels first, then numbers from −1 to 1"),
+    ],
+)
+def test_codes_that_there_are_not_are_refused(codes, message):
+    model = tiny(codes=Codes((2,), numbers=1)).fit(ROWS)
+    with pytest.raises(DataError, match=message):
+        model.sample(2, codes=codes)
+
+
+def test_without_codes_questions_about_them_are_refused():
+    model = tiny().fit(ROWS)
+    with pytest.raises(DataError, match=r"codes: this GAN has none; GAN\(codes=Codes\(…\)\) learns them"):
+        model.sample(2, codes=1)
+    assert not hasattr(model, "transform")
 
 
 # --- conditions and weights -----------------------------------------------------------------------------------------
@@ -214,6 +293,27 @@ def test_a_prior_is_heard():
     assert norms[1] < norms[0]
 
 
+SCRIPT = """
+import numpy as np
+from likely import GAN
+from likely.inference import MAP
+from likely.networks import MLP
+
+rows = np.random.default_rng(0).normal(size=(40, 2))
+training = MAP(epochs=3, batch_size=10)
+model = GAN(MLP((4,)), MLP((4,)), latent=2, codes=2, inference=training, random_state=0).fit(rows)
+answers = {"new": model.sample(5, random_state=0), "read": model.transform(rows)}
+"""
+
+
+def test_two_processes_play_together(by_processes):
+    """Both end with the same players, near those of one process: noise is drawn apart, rows are shared."""
+    alone, first, second = by_processes(SCRIPT)
+    for name, answer in alone.items():
+        np.testing.assert_array_equal(first[name], second[name])
+        np.testing.assert_allclose(first[name], answer, atol=0.3)
+
+
 # --- what is refused ------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("question", ["log_prob", "score", "impute"])
 def test_questions_of_a_density_are_refused_by_name(question):
@@ -235,6 +335,8 @@ def test_columns_cannot_be_held():
         ({"pack": 1.5}, r"GAN\(pack=1.5\): pack must be a positive integer"),
         ({"critic_steps": 0}, r"GAN\(critic_steps=0\): critic_steps must be a positive integer"),
         ({"loss": "hinge"}, r"GAN\(loss='hinge'\): loss must be one of 'minimax', 'non_saturating', 'least_sq"),
+        ({"codes": 1}, "codes must be one of the codes specs"),
+        ({"codes": Codes}, r"codes=Codes is a class; write codes=Codes\(\)"),
         ({"penalty": "weights"}, r"Unknown critic_penalty 'weights'.* Known: Clip, Gradient, Spectral"),
         ({"penalty": 3.0}, r"penalty must be one of the critic_penalty specs \(Clip, Gradient, Spectral\)"),
         ({"inference": HMC()}, r"HMC needs .*; GAN has none: use .*MAP"),

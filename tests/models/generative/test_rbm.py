@@ -13,7 +13,7 @@ from likely.models.generative.rbm import RBMModule, bernoulli
 
 def machine(visible, hidden, seed, scale=0.7):
     generator = torch.Generator().manual_seed(seed)
-    rbm = RBMModule(visible, hidden).double()
+    rbm = RBMModule((visible,), hidden).double()
     with torch.no_grad():
         for value in rbm.parameters():
             value.copy_(scale * torch.randn(value.shape, generator=generator, dtype=torch.float64))
@@ -36,7 +36,7 @@ def test_free_energy_and_log_normaliser_are_sums_over_all_states(visible, hidden
     with torch.no_grad():
         all_states = joint(rbm)
         torch.testing.assert_close(-rbm.free_energy(states(visible)), all_states.logsumexp(1))
-        torch.testing.assert_close(rbm.log_normaliser(), all_states.logsumexp((0, 1)))
+        torch.testing.assert_close(rbm.summed_log_normaliser(), all_states.logsumexp((0, 1)))
 
 
 def test_conditionals_are_those_of_the_joint(seed):
@@ -54,7 +54,7 @@ def test_gibbs_steps_leave_the_density_as_it_is(seed):
     with torch.no_grad(), drawing(seed):
         p = joint(rbm).logsumexp(1).softmax(0)
         start = states(4)[torch.multinomial(p, 20_000, replacement=True, generator=torch.Generator().manual_seed(seed))]
-        mean = rbm.gibbs(start, 3).mean(0)
+        mean = rbm.moved(start, 3).mean(0)
     exact = p @ states(4)
     assert bool(((mean - exact).abs() < 5 * (exact * (1 - exact) / 20_000).sqrt()).all())
 
@@ -65,7 +65,7 @@ def test_annealing_agrees_with_the_exact_log_normaliser(seed):
     with drawing(seed):
         value, error = rbm.annealed_log_normaliser(200, 300)
     assert 0 < float(error) < 0.1
-    assert abs(float(value - rbm.log_normaliser())) < 4.5 * float(error)
+    assert abs(float(value - rbm.summed_log_normaliser())) < 4.5 * float(error)
 
 
 def test_bernoulli_draws_have_their_probability(seed):
@@ -73,3 +73,30 @@ def test_bernoulli_draws_have_their_probability(seed):
         draws = bernoulli(torch.full((40_000,), 1.0))
     chance = torch.sigmoid(torch.tensor(1.0))
     assert abs(float(draws.mean() - chance)) < 5 * float((chance * (1 - chance) / 40_000).sqrt())
+
+
+def test_chains_that_go_on_by_their_hidden_units_leave_the_density_as_it_is(seed):
+    """Hidden units drawn exactly stay so within 5 standard errors, and negatives have the density of rows."""
+    rbm, count = machine(4, 3, seed), 20_000
+    with torch.no_grad(), drawing(seed):
+        p = joint(rbm).logsumexp(1).softmax(0)
+        rows = states(4)[torch.multinomial(p, count, replacement=True, generator=torch.Generator().manual_seed(seed))]
+        chain = bernoulli(rbm.hidden_input(rows))
+        own, other, after = rbm.contrast(states(4), chain, 2)
+    torch.testing.assert_close(own, rbm.free_energy(states(4)))
+    exact = joint(rbm).logsumexp(0).softmax(0) @ states(3)
+    assert bool(((after.mean(0) - exact).abs() < 5 * (exact * (1 - exact) / count).sqrt()).all())
+    energy = rbm.free_energy(states(4)).detach()
+    mean = p @ energy
+    assert abs(float(other.mean() - mean)) < 5 * float((p @ (energy - mean).square() / count).sqrt())
+
+
+def test_noise_has_the_means_of_the_rows_and_its_density_sums_to_1():
+    rows = torch.tensor([[0.0, 1.0], [0.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+    rbm = RBMModule((2,), 3)
+    rbm.adapt(rows, None)
+    assert rbm.noise_log_prob(states(2).float()).exp().sum().item() == pytest.approx(1.0, rel=1e-6)
+    torch.testing.assert_close(rbm.noise_logit.sigmoid(), (rows.sum(0) + 0.5) / 5)
+    weighted = RBMModule((2,), 3)
+    weighted.adapt(rows[[0, 2, 3]], torch.tensor([2.0, 1.0, 1.0]))
+    torch.testing.assert_close(weighted.noise_logit, rbm.noise_logit)

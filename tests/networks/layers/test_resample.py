@@ -67,12 +67,15 @@ def test_nearest_is_the_adjoint_of_the_mean_up_to_the_block(dims, factor):
 @pytest.mark.parametrize("factor", [2, 3])
 @pytest.mark.parametrize("dims", [1, 2])
 def test_transposed_convolution_is_the_adjoint_of_strided_convolution(dims, factor):
-    """⟨Cx, y⟩ = ⟨x, Cᵀy⟩ with the same kernel."""
-    up = TransposedConv(4, 3, factor, dims=dims, bias=False).double()
-    down = Conv(3, 4, factor, dims=dims, stride=factor, padding="valid", bias=False).double()
-    down.weight.data = up.weight.data
-    x, y = noise(2, 3, *[5 * factor] * dims), noise(2, 4, *[5] * dims)
-    torch.testing.assert_close(inner(down(x), y), inner(x, up(y)))
+    """⟨Cx, y⟩ = ⟨x, Cᵀy⟩ with the same kernel; one that overlaps by l positions is that of x padded by as many."""
+    for overlap in (0, 1):
+        kernel = factor + 2 * overlap
+        up = TransposedConv(4, 3, factor, kernel=kernel, dims=dims, bias=False).double()
+        down = Conv(3, 4, kernel, dims=dims, stride=factor, padding="valid", bias=False).double()
+        down.weight.data = up.weight.data
+        x, y = noise(2, 3, *[5 * factor] * dims), noise(2, 4, *[5] * dims)
+        padded = torch.nn.functional.pad(x, [overlap] * (2 * dims))
+        torch.testing.assert_close(inner(down(padded), y), inner(x, up(y)))
 
 
 def test_transposed_convolution_is_the_sum_of_its_equation():
@@ -144,8 +147,9 @@ def test_the_mean_over_positions():
 
 def test_transposed_convolution_starts_with_unit_variance():
     """The variance of 10⁵ outputs of white noise is 1 within a tenth, biases aside."""
-    up = TransposedConv(64, 64, bias=False)
-    assert abs(up(torch.randn(8, 64, 8, 8)).var() - 1) < 0.1
+    for kernel in (2, 4):
+        up = TransposedConv(64, 64, kernel=kernel, bias=False)
+        assert abs(up(torch.randn(8, 64, 8, 8))[..., 1:-1, 1:-1].var() - 1) < 0.1
 
 
 @pytest.mark.parametrize(
@@ -155,6 +159,7 @@ def test_transposed_convolution_starts_with_unit_variance():
         (lambda: Downsample("max", 0), "factor=0 must be an integer, 1 or more"),
         (lambda: Upsample("unpool"), "must be nearest or bilinear"),
         (lambda: Unpool(1.5), "factor=1.5 must be"),
+        (lambda: TransposedConv(1, 1, kernel=3), "kernel=3 must be None, or longer than factor=2 by an even number"),
         (lambda: TransposedConv(1, 1, dims=3), r"dims=3 must be 1 \(series\) or 2"),
     ],
 )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .critic_penalties import Clip, Gradient, Spectral
     from .energy_model import RBM
-    from .negatives import CD, PCD
+    from .info_codes import Codes
+    from .negatives import CD, NCE, PCD, Langevin
     from .samplers import DDIM, DDPM, Heun
     from .schedules import Cosine, Exploding, Learned, Linear
 
@@ -16,21 +17,25 @@ __all__ = [
     "CD",
     "DDIM",
     "DDPM",
+    "NCE",
     "PCD",
     "RBM",
     "Clip",
+    "Codes",
     "Cosine",
     "Exploding",
     "Gradient",
     "Heun",
+    "Langevin",
     "Learned",
     "Linear",
     "Spectral",
 ]
 
 _FILES = {
+    "Codes": "info_codes",
     "RBM": "energy_model",
-    **dict.fromkeys(("CD", "PCD"), "negatives"),
+    **dict.fromkeys(("CD", "NCE", "PCD", "Langevin"), "negatives"),
     **dict.fromkeys(("Clip", "Gradient", "Spectral"), "critic_penalties"),
     **dict.fromkeys(("DDIM", "DDPM", "Heun"), "samplers"),
     **dict.fromkeys(("Cosine", "Exploding", "Learned", "Linear"), "schedules"),

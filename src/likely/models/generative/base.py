@@ -292,17 +292,21 @@ class _Generative(DensityMixin, Estimator):
         seed = self._seed(random_state)
         if self.condition_ is None and condition is not None:
             return self.form_.given(self._completed(self.form_.fixed(condition, count), None, 1, seed)[0])
-        given = self._spread_condition(condition, count)
+        new, hidden = self._drawn(count, seed, self._spread_condition(condition, count))
+        return (new, hidden) if return_hidden and hidden is not None else new
+
+    def _drawn(self, count: int, seed: int, *given: Tensor | None) -> tuple[Any, np.ndarray | None]:
+        """New rows in the form of X, with their codes, from what is given of each row (None if nothing is)."""
         parts: list[tuple[Tensor, Tensor | None]] = []
         owners = self._members_of(count, seed)
         for member, rows in owners:
-            own = None if given is None else given[rows]
+            own = [None if part is None else part[rows] for part in given]
             with isolated(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
-                parts.append(ask(self.posterior_, member, "drawn", len(rows), own))
+                parts.append(ask(self.posterior_, member, "drawn", len(rows), *own))
         order = torch.cat([rows for _, rows in owners]).argsort()
         new = self.form_.given(torch.cat([self._cpu(x) for x, _ in parts])[order])
         hidden = [self._cpu(code) for _, code in parts if code is not None]
-        return (new, torch.cat(hidden)[order].numpy()) if return_hidden and hidden else new
+        return new, torch.cat(hidden)[order].numpy() if hidden else None
 
     def impute(self, X: Any, draws: int | None = None, random_state: Any = None, *, condition: Any = None) -> Any:
         """X with each NaN filled by its mean given the rest of the row (a label by the most probable one).

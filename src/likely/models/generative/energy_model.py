@@ -7,40 +7,45 @@ surrogate of a row:  F(x₋) − F(x),   x₋ draws of the model, held fixed: it
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from ...core.errors import DataError
+from ...core.errors import DataError, SpecError
 from ...core.random import drawing
-from ...core.spec import Spec, as_spec, is_integer, require
+from ...core.spec import Spec, as_spec, is_integer, registered, require
 from ...inference import MAP, Inference
 from ...inference.objective import Objective, RowDensity
-from ...likelihoods import Bernoulli
+from ...likelihoods import Bernoulli, Normal
+from ...networks import Network, as_network
 from ...optim import Adam, Cosine
 from ...priors import Flat
 from .argument import Argument
 from .base import BLOCK, LEAST, _Generative
+from .constants import warn_of_constants
+from .energy_function import EnergyFunction, log_mean
+from .features import Features
 from .module import DensityModule, ask
-from .negatives import CD, PCD, Negatives
-from .rbm import RBMModule, bernoulli
+from .negatives import PCD, Langevin, Negatives
+from .network_energy import NetworkEnergy
+from .rbm import RBMModule
+from .rows import refuse_text
 
 __all__ = ["RBM", "Energy", "EnergyModel"]
 
 CHAINS = 100
 """Chains of annealed importance sampling, if no number is given."""
-TEMPERATURES = 1000
-"""Steps between independent columns and the model."""
+GUESSED = 1000
+"""Rows of noise that the first guess of log Z is the mean of."""
 
 
 class Energy(Spec, axis="energy"):
-    """A function of rows whose negative is log p up to a constant."""
+    """A function of binary rows whose negative is log p up to a constant."""
 
-    def module(self, size: int) -> RBMModule:
-        """Its parameters, for rows of so many numbers."""
+    def module(self, shape: tuple[int, ...]) -> EnergyFunction:
+        """Its parameters, for rows of this shape."""
         raise NotImplementedError(f"{type(self).__name__} must build its module")
 
 
@@ -56,21 +61,30 @@ class RBM(Energy):
     def validate(self) -> None:
         require(is_integer(self.hidden), self, "hidden", "a positive integer")
 
-    def module(self, size: int) -> RBMModule:
-        return RBMModule(size, self.hidden)
+    def module(self, shape: tuple[int, ...]) -> EnergyFunction:
+        return RBMModule(shape, self.hidden)
 
 
 class EnergyModel(_Generative):
-    """A density of binary rows by an energy; `negatives` is `PCD(steps)` or `CD(steps)`.
+    """A density by an energy: `RBM(hidden)` of binary rows, or any network of numbers and images.
 
-    log Z is exact where the smaller layer has 20 units or fewer; beyond, `log_prob` is an estimate by annealed
-    importance sampling (`draws` chains), with its standard error. `free_energy` needs no log Z. New rows are the ends
-    of Gibbs chains of `steps` steps.
+    A network's energy is F(x) = f(z) + ½‖z‖², f its one output and z the row in the units of the columns. `negatives`
+    are `PCD(steps)`, `CD(steps)`, `NCE(ratio)` of either, and `Langevin(steps)` of networks, which "auto" takes; for
+    machines it takes `PCD(1)`.
+
+    log Z of a machine is exact where its smaller layer has 20 units or fewer; beyond, and of networks, `log_prob` is an
+    estimate by annealed importance sampling (`draws` chains), with its standard error. `free_energy` needs no log Z.
+    New rows are the ends of chains of `steps` steps.
 
     >>> rows = np.repeat([[0, 0, 1], [1, 1, 0]], 50, axis=0)
     >>> model = EnergyModel(RBM(4), PCD(1, chains=50), inference=MAP(Adam(0.05), epochs=30), random_state=0).fit(rows)
     >>> model.log_prob_kind_, bool(model.log_prob([[1, 1, 0]])[0] > model.log_prob([[1, 0, 0]])[0])
     ('exact', True)
+    >>> from likely.networks import MLP
+    >>> numbers = np.random.default_rng(0).normal(size=(64, 2))
+    >>> model = EnergyModel(MLP((8,)), NCE(), inference=MAP(epochs=2), random_state=0).fit(numbers)
+    >>> model.log_prob_kind_, model.sample(3, random_state=0).shape
+    ('estimate', (3, 2))
     """
 
     energy = Argument("energy is the function that the model is made of; free_energy gives its values")
@@ -78,7 +92,7 @@ class EnergyModel(_Generative):
     def __init__(
         self,
         energy: Any = RBM(64),  # noqa: B008 (specs are frozen values)
-        negatives: Any = PCD(1),  # noqa: B008
+        negatives: Any = "auto",
         steps: int = 200,
         prior: Any = Flat(),  # noqa: B008
         inference: Any = "auto",
@@ -98,9 +112,28 @@ class EnergyModel(_Generative):
     # --- what makes it an energy model --------------------------------------------------------------------------
     def _check_arguments(self) -> None:
         self.__dict__.pop("_log_z", None)
-        as_spec(vars(self)["energy"], Energy, "energy")
-        as_spec(self.negatives, Negatives, "negatives")
+        energy, negatives = self._energy(), self._negatives()
         require(is_integer(self.steps), self, "steps", "a positive integer")
+        if negatives.moves == "langevin" and isinstance(energy, Energy):
+            raise SpecError(
+                f"negatives={negatives!r} follow the gradient of an energy of numbers, and {energy!r} is one of binary "
+                "rows: use PCD, CD or NCE."
+            )
+
+    def _energy(self) -> Energy | Network:
+        value = vars(self)["energy"]
+        named = isinstance(value, str) and value.partition("(")[0].strip().lower() in map(str.lower, registered(Energy))
+        if named or isinstance(value, Energy):
+            return as_spec(value, Energy, "energy")
+        try:
+            return as_network(value)
+        except SpecError as error:
+            raise SpecError(f"energy must be RBM(hidden) or a network: {error}") from error
+
+    def _negatives(self) -> Negatives:
+        if isinstance(self.negatives, str) and self.negatives == "auto":
+            return PCD() if isinstance(self._energy(), Energy) else Langevin()
+        return as_spec(self.negatives, Negatives, "negatives")
 
     @property
     def log_prob_kind_(self) -> str:  # type: ignore[override]
@@ -109,25 +142,34 @@ class EnergyModel(_Generative):
             return "estimate"
         module = self.posterior_.module
         assert isinstance(module, EnergyModule)
-        return "exact" if module.rbm.enumerable else "estimate"
+        return "exact" if module.energy.enumerable else "estimate"
 
     def _objective(self) -> Objective:
         return RowDensity(type(self).__name__, "bound", random=True)
 
     def _likelihood(self) -> Any:
-        return Bernoulli()
+        return Bernoulli() if isinstance(self._energy(), Energy) else Normal()
+
+    def _check_rows(self, x: Tensor) -> None:
+        super()._check_rows(x)
+        if not isinstance(self._energy(), Energy):
+            refuse_text(self.form_, "a network's energy is one of numbers")
+            warn_of_constants(self, x)
 
     def _module(self) -> DensityModule:
         if self.condition_ is not None:
             raise DataError("EnergyModel takes no condition; let it be columns of X, and fix them in sample.")
-        energy = as_spec(vars(self)["energy"], Energy, "energy")
-        negatives = as_spec(self.negatives, Negatives, "negatives")
-        return EnergyModule(self.form_.shape, energy, negatives, self.steps)
+        energy, shape = self._energy(), self.form_.shape
+        if isinstance(energy, Energy):
+            return EnergyModule(energy.module(shape), self._negatives(), self.steps)
+        units = Features(self.columns_, shape, missing=False)
+        return EnergyModule(NetworkEnergy(energy, units, shape), self._negatives(), self.steps)
 
     def _automatic(self, rows: int) -> Inference:
         batch = min(128, max(1, rows // 4))
         epochs = max(20, min(2_000, 6_000 * batch // max(1, rows)))
-        return MAP(Adam(5e-3), epochs=epochs, batch_size=batch, schedule=Cosine())
+        rate = 5e-3 if isinstance(self._energy(), Energy) else 2e-3
+        return MAP(Adam(rate), epochs=epochs, batch_size=batch, schedule=Cosine())
 
     # --- questions ----------------------------------------------------------------------------------------------
     def _draws(self, draws: int | None) -> int:
@@ -177,51 +219,44 @@ class EnergyModule(DensityModule):
 
     chain: Tensor
 
-    def __init__(self, shape: tuple[int, ...], energy: Energy, negatives: Negatives, steps: int) -> None:
+    def __init__(self, energy: EnergyFunction, negatives: Negatives, steps: int) -> None:
         super().__init__()
-        self.shape, self.negatives, self.steps = shape, negatives, steps
-        size = math.prod(shape)
-        self.rbm = energy.module(size)
-        self.register_buffer("chain", torch.zeros(negatives.chains if isinstance(negatives, PCD) else 0, size))
+        self.energy, self.negatives, self.steps = energy, negatives, steps
+        with torch.no_grad():
+            self.register_buffer("chain", energy.chains(negatives.memory))
+        self.log_z = nn.Parameter(torch.zeros(1)) if negatives.learns_normaliser else None
 
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
-        flat = x.flatten(1).double()
-        weights = torch.ones(len(flat), dtype=torch.float64) if weight is None else weight.double().cpu()
-        mean = (weights @ flat + 0.5) / (weights.sum() + 1.0)
-        self.rbm.adapt(mean.to(self.rbm.weight))
-        self.chain.copy_(bernoulli(self.rbm.visible_bias.expand_as(self.chain)))
+        self.energy.adapt(x, weight)
+        self.chain.copy_(self.energy.chains(len(self.chain)))
+        if self.log_z is not None:
+            noise = self.energy.noise(GUESSED)
+            self.log_z.fill_(log_mean(-self.energy.free_energy(noise) - self.energy.noise_log_prob(noise))[0])
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        """F(x₋) − F(x) of each row, (n,)."""
-        rows = x.flatten(1)
-        if isinstance(self.negatives, CD):
-            return self.rbm.free_energy(self.rbm.gibbs(rows, self.negatives.steps)) - self.rbm.free_energy(rows)
-        negatives = self.rbm.gibbs(self.chain, self.negatives.steps)
+        """What the negatives make of each row, (n,)."""
+        return self.negatives.surrogate(self, self.energy.encode(x))
+
+    def keep(self, chain: Tensor) -> None:
+        """Let chains go on from here, in training."""
         if self.training:
-            self.chain.copy_(negatives)
-        return self.rbm.free_energy(negatives).mean() - self.rbm.free_energy(rows)
+            self.chain.copy_(chain)
 
     def free_energy(self, x: Tensor) -> Tensor:
         """F(x) of each row, (n,)."""
-        return self.rbm.free_energy(x.flatten(1))
+        return self.energy.free_energy(self.energy.encode(x))
 
     def log_normaliser(self, chains: int) -> tuple[Tensor, Tensor]:
         """log Z and its standard error."""
-        if self.rbm.enumerable:
-            value = self.rbm.log_normaliser()
-            return value, torch.zeros_like(value)
-        return self.rbm.annealed_log_normaliser(chains, TEMPERATURES)
+        return self.energy.log_normaliser(chains)
 
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
-        start = bernoulli(self.rbm.visible_bias.expand(count, -1))
-        return self.rbm.gibbs(start, self.steps).unflatten(1, self.shape)
+        return self.energy.decode(self.energy.drawn(count, self.steps))
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
-        """Gibbs sampling of the gaps, with the rest held."""
-        rows = x.flatten(1).repeat(draws, 1)
-        gaps = rows.isnan()
-        state = torch.where(gaps, bernoulli(self.rbm.visible_bias.expand_as(rows)), rows)
-        for _ in range(self.steps):
-            state = torch.where(gaps, self.rbm.gibbs(state, 1), rows)
-        return state.unflatten(1, self.shape).unflatten(0, (draws, len(x)))
+        """The gaps by a chain, with the rest held."""
+        state = self.energy.encode(x.repeat(draws, *(1 for _ in x.shape[1:])))
+        gaps = state.isnan()
+        new = self.energy.filled(state.nan_to_num(), gaps, self.steps)
+        return self.energy.decode(new).unflatten(0, (draws, len(x)))

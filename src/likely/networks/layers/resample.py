@@ -124,42 +124,57 @@ class Upsample(nn.Module):
 
 
 class TransposedConv(nn.Module):
-    """Every value times a kernel of `factor` positions along each of `dims` axes, side by side.
+    """Every value times a kernel along each of `dims` axes, `factor` positions apart: `factor` times as many of them.
 
-        y[o][f·p + j] = b[o] + Σᵢ w[i, o][j] · x[i][p],   j = 0 … f − 1
+        y[o][f·p + j − l] = b[o] + Σᵢ w[i, o][j] · x[i][p],   j = 0 … k − 1,   l = (k − f)/2
 
-    It is the adjoint of a convolution with this kernel and stride, padding "valid". The weight is (in, out, kernel).
+    Kernels of f positions lie side by side; longer ones (`kernel`, by an even number) overlap, and what they add beyond
+    the edge is cut off. It is the adjoint of a convolution with this kernel and stride and l positions of padding. The
+    weight is (in, out, kernel).
 
-    >>> TransposedConv(4, 2)(torch.zeros(1, 4, 3, 5)).shape
-    torch.Size([1, 2, 6, 10])
+    >>> x = torch.zeros(1, 4, 3, 5)
+    >>> TransposedConv(4, 2)(x).shape, TransposedConv(4, 2, kernel=4)(x).shape
+    (torch.Size([1, 2, 6, 10]), torch.Size([1, 2, 6, 10]))
     """
 
     def __init__(
-        self, in_channels: int, out_channels: int, factor: int = 2, *, dims: int = 2, bias: bool = True
+        self,
+        in_channels: int,
+        out_channels: int,
+        factor: int = 2,
+        *,
+        kernel: int | None = None,
+        dims: int = 2,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         if dims not in (1, 2):
             raise SpecError(f"dims={dims!r} must be 1 (series) or 2 (images).")
         self.factor, self.dims = _checked(factor), dims
-        self.weight = nn.Parameter(torch.empty(in_channels, out_channels, *[factor] * dims))
+        size = factor if kernel is None else kernel
+        if type(size) is not int or size < factor or (size - factor) % 2:
+            raise SpecError(f"kernel={kernel!r} must be None, or longer than factor={factor} by an even number.")
+        self.overlap = (size - factor) // 2
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels, *[size] * dims))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """LeCun's weights, N(0, 1/in): one value of each input channel enters an output. Biases on ±1/√in."""
-        inputs = self.weight.shape[0]
+        """LeCun's weights, N(0, 1/inputs): (k/f)^dims values of each input channel enter an output. Biases on ±1/√."""
+        inputs = self.weight[:, 0].numel() / self.factor**self.dims
         nn.init.normal_(self.weight, std=inputs**-0.5)
         if self.bias is not None:
             nn.init.uniform_(self.bias, -(inputs**-0.5), inputs**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
         transposed = functional.conv_transpose1d if self.dims == 1 else functional.conv_transpose2d
-        return transposed(x, self.weight, self.bias, stride=self.factor)
+        return transposed(x, self.weight, self.bias, stride=self.factor, padding=self.overlap)
 
     def extra_repr(self) -> str:
         """Channels in and out, and by how much."""
-        in_channels, out_channels = self.weight.shape[:2]
-        return f"{in_channels}, {out_channels}, factor={self.factor}, dims={self.dims}"
+        in_channels, out_channels, size = self.weight.shape[:3]
+        kernel = "" if size == self.factor else f", kernel={size}"
+        return f"{in_channels}, {out_channels}, factor={self.factor}{kernel}, dims={self.dims}"
 
 
 class PositionMean(nn.Module):
