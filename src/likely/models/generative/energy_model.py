@@ -80,6 +80,7 @@ class EnergyModel(_Generative):
     >>> model = EnergyModel(RBM(4), PCD(1, chains=50), inference=MAP(Adam(0.05), epochs=30), random_state=0).fit(rows)
     >>> model.log_prob_kind_, bool(model.log_prob([[1, 1, 0]])[0] > model.log_prob([[1, 0, 0]])[0])
     ('exact', True)
+    >>> from likely.models.generative import NCE
     >>> from likely.networks import MLP
     >>> numbers = np.random.default_rng(0).normal(size=(64, 2))
     >>> model = EnergyModel(MLP((8,)), NCE(), inference=MAP(epochs=2), random_state=0).fit(numbers)
