@@ -33,6 +33,8 @@ class Augment(Spec, axis="augment"):
 
     moves: ClassVar[bool] = False
     """Whether it moves what is in an image, so that targets of single pixels would no longer be true."""
+    makes_rows: ClassVar[bool] = False
+    """Whether the model is one of what it gives, and not of rows as they are: then held-out rows get it too, once."""
 
     def change(self, x: Any) -> Any:
         """New x of the same shape and dtype; the old one stays as it is."""
@@ -43,6 +45,10 @@ class Augment(Spec, axis="augment"):
         if self.moves and positions and positions == tuple(x.shape[2:]):
             raise DataError(f"{self!r} moves X, and y has a target at each of its positions; use Jitter or Cutout.")
         return self.change(x), y, weight
+
+    def on_held_out(self) -> Augment | None:
+        """What changes held-out rows too; None if they stay as they are."""
+        return self if self.makes_rows else None
 
     def __call__(self, x: Any = None, /, **changes: Any) -> Any:
         """`augment(x)` is x changed; `augment(probability=0.1)` is `replace`, as for every spec."""
@@ -77,6 +83,10 @@ class Compose(Augment):
         for part in self.parts:
             x = part.change(x)
         return x
+
+    def on_held_out(self) -> Augment | None:
+        kept = tuple(part for part in self.parts if part.on_held_out() is not None)
+        return Compose(kept) if kept else None
 
     def batch(self, x: Any, y: Tensor, weight: Tensor | None, positions: tuple[int, ...] = ()) -> Triple:
         for part in self.parts:
@@ -205,6 +215,8 @@ class Binarise(Augment):
     >>> Binarise()(torch.tensor([[0.0, 1.0]]))
     tensor([[0., 1.]])
     """
+
+    makes_rows: ClassVar[bool] = True
 
     def change(self, x: Any) -> Tensor:
         within = not isinstance(x, Rows) and bool((_floats(self, x).amin() >= 0) & (x.amax() <= 1))

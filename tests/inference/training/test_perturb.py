@@ -6,8 +6,9 @@ import math
 
 import torch
 
-from likely.inference.dataset import Batch
-from likely.inference.training.perturb import augmented, noisy
+from likely.data.augment import Binarise, Flip
+from likely.inference.dataset import Batch, Dataset
+from likely.inference.training.perturb import as_held_out, augmented, noisy
 
 X, Y, WEIGHT = torch.arange(12.0).reshape(6, 2), torch.arange(6.0), torch.ones(6)
 
@@ -56,3 +57,20 @@ def test_noise_has_its_scale_and_leaves_x_alone():
     assert float(x.abs().max()) == 0.0
     assert abs(float(changed.std()) / 0.3 - 1) < 6 / math.sqrt(80_000)
     assert abs(float(changed.mean())) < 6 * 0.3 / 200
+
+
+def test_held_out_rows_are_drawn_once_where_the_model_is_one_of_draws():
+    """Half of 400 grey pixels become 1, within 6 standard errors; without `Binarise` rows stay what they are."""
+    grey = torch.tensor([0.0, 0.5, 0.5, 1.0]).expand(300, 4)
+    data = Dataset(grey, None, None, torch.float32, condition=torch.arange(300.0)[:, None]).subset(
+        torch.arange(200) + 9
+    )
+    for augment in (Binarise(), Flip(0.5) + Binarise()):
+        held = as_held_out(augment, data, 0)
+        assert set(held.x.unique().tolist()) == {0.0, 1.0}
+        assert torch.equal(held.x[:, [0, 3]], grey[:200, [0, 3]])  # flips are for training alone
+        assert abs(float(held.x[:, 1:3].mean()) - 0.5) < 6 * 0.5 / 20
+        assert torch.equal(held.batch(slice(None)).condition, torch.arange(9.0, 209.0)[:, None])
+        assert torch.equal(as_held_out(augment, data, 0).x, held.x)
+    for augment in (None, Flip(), Flip() + Flip(), torch.sin):
+        assert as_held_out(augment, data, 0) is data

@@ -16,6 +16,7 @@ from ..dataset import Batch, Dataset
 from ..posterior import Posterior
 from ..problem import Problem
 from .early_stopping import Best
+from .perturb import as_held_out
 from .run import Run
 from .truncation import truncated
 
@@ -29,7 +30,8 @@ class Descent(Run):
     """One run on one loss, with held-out rows and early stopping."""
 
     def __init__(self, problem: Problem, spec: MAP, seeds: list[int]) -> None:
-        data, self.validation = _split(problem, spec, seeds[0])
+        data, held_out = _split(problem, spec, seeds[0])
+        self.validation = None if held_out is None else as_held_out(spec.augment, held_out, spread(seeds[0], 3)[2])
         super().__init__(problem, spec, seeds, data)
         self.proximal = self.program.sparse and not spec.optimizer.needs_closure
         self.epoch_loss = 0.0  # mean over the batches so far, and over members

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from ...core.random import normal_like, redirected
+from ...core.random import drawing, normal_like, redirected
+from ...data.augment import Augment
 from ...data.rows import Inputs, Rows
-from ..dataset import Batch
+from ..dataset import Batch, Dataset
 
-__all__ = ["augmented", "noisy"]
+__all__ = ["as_held_out", "augmented", "noisy"]
 
 
 def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: int) -> Batch:
@@ -31,6 +33,16 @@ def augmented(augment: Any, batch: Batch, positions: tuple[int, ...], members: i
             return batch._replace(x=augment(batch.x))
         x, y, weight = augment.batch(batch.x, batch.y, batch.weight, positions)
         return batch._replace(x=x, y=y, weight=weight)
+
+
+def as_held_out(augment: Any, data: Dataset, seed: int) -> Dataset:
+    """Held-out rows as they are; changed once where the model is one of what an augmentation makes of rows."""
+    part = augment.on_held_out() if isinstance(augment, Augment) else None
+    if part is None:
+        return data
+    with drawing(seed):
+        batch = augmented(part, data.batch(slice(None)), data.positions, 1)
+    return replace(data, x=batch.x, y=batch.y, weight=batch.weight, condition=batch.condition, rows=None)
 
 
 def noisy(x: Inputs, scale: float) -> Inputs:
