@@ -17,6 +17,7 @@ from torch import Tensor
 from torch import distributions as td
 
 from ..core.errors import DataError
+from .blocks import Blocks
 from .joint import Joint
 
 __all__ = ["cdf", "quantile"]
@@ -151,6 +152,11 @@ def _(distribution: td.MixtureSameFamily, value: Tensor) -> Tensor:
     return (weights * _cdf(distribution.component_distribution, value.unsqueeze(-1 - event))).sum(-1 - event)
 
 
+@_cdf.register
+def _(distribution: Blocks, value: Tensor) -> Tensor:
+    return distribution.ask(_cdf, value)
+
+
 # --- quantiles, in float64 ------------------------------------------------------------------------------------------
 # p has the full shape of the answer; `slack` is the rounding of p, `precision` that of the answer.
 @singledispatch
@@ -240,6 +246,11 @@ def _(distribution: td.MixtureSameFamily, p: Tensor, slack: float, precision: fl
     needed = torch.where(whole, p * (1 - slack), p)
     quantiles = _search(lambda y: _cdf(distribution, y), low, high, needed, whole, precision)
     return torch.where(p <= 0, low, torch.where(p >= 1, high, quantiles))
+
+
+@_quantile.register
+def _(distribution: Blocks, p: Tensor, slack: float, precision: float) -> Tensor:
+    return distribution.ask(lambda part, own: _quantile(part, own, slack, precision), p)
 
 
 def _search(

@@ -11,6 +11,7 @@ from scipy.stats import norm, poisson
 from likely.likelihoods import Bernoulli, Categorical, Normal, Poisson
 from likely.models.kernel.gp.evidence import maximise
 from likely.models.kernel.gp.predictive import points, predictive
+from likely.probability.blocks import Blocks
 
 NONE = torch.empty(0, dtype=torch.float64)
 
@@ -101,3 +102,17 @@ def test_bounds_hold_and_the_best_start_wins():
     assert optimum.held == (0,)  # the hill still rises there: no top was reached
     assert not optimum.converged
     assert maximise(Bowl(50), [start], [(-1.0, 0.0), (0.0, 3.0)]).hyperparameters[0] == 0.0
+
+
+def test_many_rows_are_answered_in_blocks_as_all_at_once(monkeypatch):
+    """Not every node of the integral of every row is held, and the answers are those of the whole mixture."""
+    mean = torch.linspace(-2, 2, 9, dtype=torch.float64).unsqueeze(-1)
+    covariance = torch.full((9, 1, 1), 0.5, dtype=torch.float64)
+    whole = predictive(Poisson(), mean, covariance, mean[0, :0])
+    monkeypatch.setattr("likely.models.kernel.gp.predictive.BLOCK", 4)
+    blocks = predictive(Poisson(), mean, covariance, mean[0, :0])
+    assert isinstance(blocks, Blocks)
+    assert not isinstance(whole, Blocks)
+    torch.testing.assert_close(blocks.mean, whole.mean)
+    counts = torch.arange(9, dtype=torch.float64)
+    torch.testing.assert_close(blocks.log_prob(counts), whole.log_prob(counts))

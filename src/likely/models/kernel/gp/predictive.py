@@ -19,8 +19,12 @@ from torch.distributions import Distribution
 
 from ....inference.posterior import average
 from ....likelihoods import Likelihood
+from ....probability.blocks import Blocks
 
 __all__ = ["points", "predictive"]
+
+BLOCK = 2_048
+"""Rows beyond which not all nodes of their integrals are held at once: a question makes those of so many rows."""
 
 
 def predictive(likelihood: Likelihood, mean: Tensor, covariance: Tensor, shared: Tensor) -> Distribution:
@@ -31,6 +35,8 @@ def predictive(likelihood: Likelihood, mean: Tensor, covariance: Tensor, shared:
     >>> predictive(Bernoulli(), zero + 2.0, wide, zero[0, :0]).probs.round(decimals=4)
     tensor([0.7174], dtype=torch.float64)
     """
+    if len(mean) > BLOCK and not likelihood.labels and not likelihood.event_dim:
+        return Blocks(lambda rows: predictive(likelihood, mean[rows], covariance[rows], shared), len(mean), BLOCK)
     where, weights = (torch.from_numpy(part) for part in points(mean.shape[1]))
     latent = mean + torch.einsum("mcd,jd->jmc", _root(covariance), where)
     eta = torch.cat([latent, shared.expand(*latent.shape[:2], -1)], -1) if len(shared) else latent
