@@ -43,9 +43,10 @@ def test_passes_by_hand_have_the_gradients_of_autograd(positions):
     gradients = {name: torch.zeros_like(value) for name, value in named.items()}
     passes = predictor.passes({k: v.detach() for k, v in named.items()}, gradients, stacked=False)
     eta = predictor(X)
-    torch.testing.assert_close(passes.forward(X), eta.detach())
+    own, beside = passes.forward(X)
+    torch.testing.assert_close(torch.cat([own, beside.expand(*own.shape[:-1], 1)], -1), eta.detach())
     seed = torch.randn(eta.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
-    passes.backward(seed)
+    passes.backward(seed[..., :-1].clone(), seed[..., -1:].sum_to_size(beside.shape))
     expected = torch.autograd.grad((eta * seed).sum(), list(named.values()))
     for (name, ours), automatic in zip(gradients.items(), expected, strict=True):
         torch.testing.assert_close(ours, automatic, msg=lambda text, name=name: f"{name}: {text}")

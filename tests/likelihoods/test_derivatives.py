@@ -56,6 +56,37 @@ def test_value_and_grad_of_every_target_under_every_eta(spec):
         torch.testing.assert_close(score[:, k], own)
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize("rows", [(50,), (3, 20)], ids=["rows", "members"])
+@pytest.mark.parametrize("spec", [*SPECS, Laplace(scale=0.7), Laplace(scale="input")], ids=repr)
+def test_total_and_grad_is_the_sum_and_its_gradient(spec, rows, weighted):
+    """Also where the numbers that do not depend on x come apart, one set for each member; and stored by columns."""
+    eta, y = draw(spec, math.prod(rows))
+    y, size = y.reshape(*rows, *y.shape[1:]), eta.shape[-1]
+    weight = torch.rand(rows, dtype=torch.float64) if weighted else None
+    for apart in {0, spec.shared(spec.example_target())}:
+        own = eta.reshape(*rows, size)[..., : size - apart].mT.contiguous().mT.requires_grad_()
+        shared = torch.randn(*rows[:-1], 1, apart, dtype=torch.float64, requires_grad=True) if apart else None
+        whole = own if shared is None else torch.cat([own, shared.expand(*rows, apart)], -1)
+        value = spec.log_prob(whole, y)
+        expected = (value if weight is None else value * weight).sum()
+        gradients = torch.autograd.grad(-0.3 * expected, [own] if shared is None else [own, shared])
+        beside = None if shared is None else shared.detach()
+        total, *answers = spec.total_and_grad(own.detach(), y, weight, -0.3, beside)
+        assert total == pytest.approx(expected.item(), rel=1e-9, abs=1e-9)
+        for one, other in zip(answers, gradients, strict=False):
+            torch.testing.assert_close(one, other)
+        assert (answers[1] is None) == (shared is None)
+
+
+def test_a_learned_scale_beyond_its_bound_is_constant():
+    eta, y = torch.zeros(4, 1), torch.full((4,), 1e-30)
+    total, _, of_scale = Normal().total_and_grad(eta, y, None, 1.0, torch.full((1, 1), -1e4))
+    value, score = Normal().value_and_grad(torch.tensor([[0.0, -1e4]]).expand(4, 2), y)
+    assert total == pytest.approx(value.sum().item(), rel=1e-6)
+    assert of_scale.item() == score[:, 1].sum().item() == 0
+
+
 @pytest.mark.parametrize("spec", OWN, ids=repr)
 def test_log_prob_differs_by_what_does_not_depend_on_eta(spec):
     eta, y = draw(spec)

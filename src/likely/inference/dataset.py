@@ -53,6 +53,11 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.x) if self.rows is None else len(self.rows)
 
+    @property
+    def plain(self) -> bool:
+        """Whether every part is a tensor with one entry per row."""
+        return all(part is None or isinstance(part, Tensor) for part in (self.x, self.y, self.weight, self.condition))
+
     def batch(self, index: Tensor | slice) -> Batch:
         """The rows with these indices (any shape of index tensor), or a slice of them."""
         if self.rows is not None:

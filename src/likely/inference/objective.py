@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ..core.errors import SpecError
 from ..core.spec import registered
+from ..likelihoods.base import total_and_grad
 from ..likelihoods.curvature import curvature
 from .dataset import Batch
 
@@ -82,6 +83,16 @@ class OnEta(Objective):
             (score,) = torch.autograd.grad(log_prob.sum(), point)
         return log_prob.detach(), score
 
+    def total_and_grad(
+        self, eta: Tensor, y: Tensor, weight: Tensor | None, scale: float, shared: Tensor | None
+    ) -> tuple[float, Tensor, Tensor | None]:
+        """Σ w log p, and its gradients times `scale` in η and in the `shared` numbers of η, which are given apart."""
+        return total_and_grad(self.value_and_grad, eta, y, weight, scale, shared)
+
+    def indexed(self, y: Tensor) -> Tensor:
+        """Targets as `total_and_grad` reads them fastest."""
+        return y
+
     def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The same for methods that follow curvature, where a likelihood with a kink may be rounded off."""
         return self.value_and_grad(eta, y)
@@ -120,6 +131,14 @@ class Conditional(OnEta):
 
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.likelihood.value_and_grad(eta, y)
+
+    def total_and_grad(
+        self, eta: Tensor, y: Tensor, weight: Tensor | None, scale: float, shared: Tensor | None
+    ) -> tuple[float, Tensor, Tensor | None]:
+        return self.likelihood.total_and_grad(eta, y, weight, scale, shared)
+
+    def indexed(self, y: Tensor) -> Tensor:
+        return self.likelihood.indexed(y)
 
     def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         return self.likelihood.smooth_value_and_grad(eta, y)

@@ -109,27 +109,22 @@ class _PredictorPasses:
         x = x.flatten(lead) if self.flatten else x
         return x if self.inputs is None else self.inputs.of(x)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         eta = self.network.forward(x if self.prepared else self.prepare(x, self.lead))
         if self.positions:
             eta = eta.unflatten(-1, (*self.positions, eta.shape[-1] // math.prod(self.positions)))
-        self.size = eta.shape[-1]
         if self.unit is not None:
-            eta = eta * self.unit
-        if self.offset is not None:
-            eta = eta + self.offset
-        if self.shared is not None:
-            members = self.shared.shape[: self.lead - 1]
-            own = self.shared.shape[self.lead - 1 :]
-            self.beside = (*members, *(1,) * (eta.ndim - len(members) - len(own)), *own)
-            eta = torch.cat([eta, self.shared.view(self.beside).expand(*eta.shape[:-1], own[-1])], -1)
-        return eta
+            eta = eta * self.unit if self.offset is None else torch.addcmul(self.offset, eta, self.unit)
+        elif self.offset is not None:
+            eta = eta.add_(self.offset) if self.network.fresh else eta + self.offset
+        if self.shared is None:
+            return eta, None
+        members, own = self.shared.shape[: self.lead - 1], self.shared.shape[self.lead - 1 :]
+        return eta, self.shared.view(*members, *(1,) * (eta.ndim - len(members) - len(own)), *own)
 
-    def backward(self, gradient: Tensor) -> None:
-        if self.to_shared is not None:
-            self.to_shared.copy_(gradient[..., self.size :].sum_to_size(self.beside).view_as(self.to_shared))
-        if self.shared is not None:
-            gradient = gradient[..., : self.size]
+    def backward(self, gradient: Tensor, of_shared: Tensor | None) -> None:
+        if self.to_shared is not None and of_shared is not None:
+            self.to_shared.copy_(of_shared.view_as(self.to_shared))
         if self.unit is not None:
             gradient = gradient * self.unit
         if self.positions:

@@ -7,6 +7,7 @@ The inverse link lives in `distribution`: η is unconstrained, the distribution'
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -192,6 +193,25 @@ class Likelihood(Spec, axis="likelihood"):
             (score,) = torch.autograd.grad(log_prob.sum(), point)
         return log_prob.detach(), score
 
+    def total_and_grad(
+        self,
+        eta: Tensor,
+        y: Tensor,
+        weight: Tensor | None = None,
+        scale: float = 1.0,
+        shared: Tensor | None = None,
+    ) -> tuple[float, Tensor, Tensor | None]:
+        """Σ w log p(y | η), and its gradients times `scale` in η and in `shared`: a step of training needs no more.
+
+        `shared` are the last numbers of η, apart from the others and with axes of length 1 for what they do not depend
+        on. An override takes fewer kernels, tested against this one.
+        """
+        return total_and_grad(self.value_and_grad, eta, y, weight, scale, shared)
+
+    def indexed(self, y: Tensor) -> Tensor:
+        """Targets as `total_and_grad` reads them fastest, converted once for many steps."""
+        return y
+
     def smooth_value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The value and the gradient that belong to the Hessian of `derivatives`: up to a constant, kinks rounded."""
         return self.value_and_grad(eta, y)
@@ -275,6 +295,27 @@ class Likelihood(Spec, axis="likelihood"):
         if self.support.is_discrete and value != round(value):
             return "a value that is not an integer"
         return "a value outside the support"
+
+
+def total_and_grad(
+    value_and_grad: Callable[[Tensor, Tensor], tuple[Tensor, Tensor]],
+    eta: Tensor,
+    y: Tensor,
+    weight: Tensor | None,
+    scale: float,
+    shared: Tensor | None,
+) -> tuple[float, Tensor, Tensor | None]:
+    """`Likelihood.total_and_grad`, from the values of all targets and their gradients."""
+    whole = eta if shared is None else torch.cat([eta, shared.expand(*eta.shape[:-1], shared.shape[-1])], -1)
+    value, score = value_and_grad(whole, y)
+    if weight is None:
+        total, gradient = value.sum(), score * scale
+    else:
+        total, gradient = (value * weight).sum(), score * (weight * scale).unsqueeze(-1)
+    if shared is None:
+        return total.item(), gradient, None
+    own = eta.shape[-1]
+    return total.item(), gradient[..., :own], gradient[..., own:].sum_to_size(shared.shape)
 
 
 def of_classes(distribution: Distribution) -> Tensor:

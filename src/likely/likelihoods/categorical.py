@@ -57,6 +57,23 @@ class Categorical(_Labels):
         score.exp_().neg_()
         return value.squeeze(-1), score.scatter_add_(-1, index, torch.ones_like(value))
 
+    def total_and_grad(
+        self,
+        eta: Tensor,
+        y: Tensor,
+        weight: Tensor | None = None,
+        scale: float = 1.0,
+        shared: Tensor | None = None,
+    ) -> tuple[float, Tensor, Tensor | None]:
+        if weight is not None or shared is not None or eta.shape[:-1] != y.shape:
+            return super().total_and_grad(eta, y, weight, scale, shared)
+        index = y.long().unsqueeze(-1)
+        by_column = eta.stride(-2) == 1  # as a narrow product is stored: torch would copy it
+        log_prob = eta.mT.log_softmax(-2).mT if by_column else eta.log_softmax(-1)
+        total = log_prob.gather(-1, index).sum().item()
+        score = log_prob.exp_().mul_(-scale)
+        return total, score.scatter_(-1, index, scale, reduce="add"), None
+
     def label_log_probs(self, eta: Tensor) -> Tensor:
         return eta.log_softmax(-1)
 

@@ -51,6 +51,9 @@ class _Labels(Likelihood):
     def target_of(self, size: int) -> Target:
         return Target(classes=size)
 
+    def indexed(self, y: Tensor) -> Tensor:
+        return y.long()
+
     def each_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return self.label_log_probs(eta).T[y.long()]
 

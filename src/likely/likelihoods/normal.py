@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, distributions
 
@@ -73,6 +75,28 @@ class Normal(Likelihood):
             return value, (gap * inverse).unsqueeze(-1)
         widening = torch.where(log_scale == eta[..., 1], squared - 1, 0.0)  # beyond its bound log σ is constant
         return value, torch.stack([gap * inverse, widening], -1)
+
+    def total_and_grad(
+        self,
+        eta: Tensor,
+        y: Tensor,
+        weight: Tensor | None = None,
+        scale: float = 1.0,
+        shared: Tensor | None = None,
+    ) -> tuple[float, Tensor, Tensor | None]:
+        one = shared.numel() == 1 if shared is not None else not isinstance(self.scale, str)  # σ for all rows
+        if weight is not None or not one or eta.shape[:-1] != y.shape:
+            return super().total_and_grad(eta, y, weight, scale, shared)
+        log_scale = bounded_log(shared).item() if shared is not None else math.log(self.known_scale() or 1.0)
+        inverse, count = math.exp(-log_scale), y.numel()
+        gap = (y - eta[..., 0]).mul_(inverse)
+        squares = torch.dot(gap.view(-1), gap.view(-1)).item()
+        total = -0.5 * squares - count * (log_scale + 0.5 * LOG_2PI)
+        score = gap.mul_(inverse * scale).unsqueeze(-1)
+        if shared is None:
+            return total, score, None
+        widening = squares - count if log_scale == shared.item() else 0.0  # beyond its bound log σ is constant
+        return total, score, torch.full_like(shared, widening * scale)
 
     def _precision(self, eta: Tensor) -> Tensor:
         if isinstance(self.scale, str):

@@ -79,10 +79,10 @@ class _Descent(Eager):
         def along(step: float) -> float:
             for parameter, origin, direction in zip(parameters, start, directions, strict=True):
                 parameter.copy_(torch.add(origin, direction, alpha=step))
-            return evaluate().item()
+            return float(evaluate())
 
         derivative = sum((g * d).sum().item() for g, d in zip(gradients, directions, strict=True))
-        self.step_size = self.line_search.search(along, loss.item(), derivative)
+        self.step_size = self.line_search.search(along, float(loss), derivative)
         if self.step_size == 0:
             for parameter, origin, gradient in zip(parameters, start, gradients, strict=True):
                 parameter.copy_(origin)

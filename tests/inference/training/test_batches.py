@@ -66,6 +66,30 @@ def test_a_restored_state_gives_the_batches_that_were_to_come(replacement):
     assert all(torch.equal(again.next(), rows) for rows in expected)
 
 
+@pytest.mark.parametrize("seeds", [[0], [0, 1]], ids=["one", "members"])
+def test_batches_that_are_gathered_ahead_are_those_of_the_indices(seeds):
+    """Also their fractions, over three epochs, with a state taken at every step."""
+    data = data_of(11)
+    ahead, singly = Batches(data, 4, seeds), Batches(data, 4, seeds)
+    for _ in range(3 * ahead.count):
+        resumed = Batches(data, 4, seeds)
+        resumed.restore(ahead.state())
+        batch, rows = ahead.take(data), singly.next()
+        assert torch.equal(batch.x[..., 0], rows.float())
+        assert batch.x.is_contiguous()
+        assert batch.y.shape == rows.shape
+        assert ahead.fraction == singly.fraction
+        assert torch.equal(resumed.take(data).x, batch.x)
+
+
+def test_rows_too_large_to_be_gathered_ahead_are_taken_singly(monkeypatch):
+    monkeypatch.setattr("likely.inference.training.batches.AHEAD", 7)
+    data = data_of(11)
+    ahead, singly = Batches(data, 4, [0]), Batches(data, 4, [0])
+    for _ in range(2 * ahead.count):
+        assert torch.equal(ahead.take(data).x[:, 0], singly.next().float())
+
+
 def test_all_rows_in_one_batch_are_taken_as_they_are():
     assert Batches(data_of(5), None, [0]).next() == slice(None)
 

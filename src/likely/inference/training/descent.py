@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -43,7 +43,7 @@ class Descent(Run):
         batch, fraction = self._take()
         if self.spec.optimizer.needs_closure:
             before = self.program.flat.clone()
-            loss = cast(Tensor, self.optimizers[0].step(lambda: self._evaluate(batch, fraction)))  # type: ignore[arg-type, return-value]
+            loss = self.optimizers[0].step(lambda: self._evaluate(batch, fraction))
             if not bool(self.program.flat.isfinite().all()):  # a curvature that rounding made: begin without one
                 self.program.flat.copy_(before)
                 self.optimizers = [self.spec.optimizer.build([self.program.flat])]
@@ -52,7 +52,7 @@ class Descent(Run):
             self.optimizers[0].step()
         if self.proximal:
             self._shrink()
-        value = loss.item() / self.program.members
+        value = loss / self.program.members
         if not math.isfinite(value):
             raise TrainingError(
                 f"The loss is {value:g} at step {at + 1} (epoch {at // self.every + 1}) with learning rate "
@@ -69,10 +69,11 @@ class Descent(Run):
         assert gradient is not None
         return float(gradient.double().norm())
 
-    def _evaluate(self, batch: Batch, fraction: float) -> Tensor:
+    def _evaluate(self, batch: Batch, fraction: float) -> float:
         """The batch's estimate of (−Σ w log p(y | η) − log p(θ)) / Σ w over all processes, and its gradient."""
         program, noise = self.program, self.spec.noise
-        program.flat.grad = program.gradient  # an optimiser with a line search may have put another one there
+        if program.flat.grad is not program.gradient:  # an optimiser with a line search may have put another one there
+            program.flat.grad = program.gradient
         before = program.flat.clone() if noise is not None and noise.weights else None
         if noise is not None and before is not None:
             program.flat.add_(normal_like(before), alpha=noise.weights)
@@ -87,9 +88,11 @@ class Descent(Run):
         if program.l1 is not None and not self.proximal:
             rate = program.l1 / (self.total_weight * self.world)
             program.gradient.addcmul_(rate, program.flat.sign())
-            loss = loss + torch.dot(rate, program.flat.abs())
+            loss += torch.dot(rate, program.flat.abs()).item()
         if self.world > 1:  # what a line search decides by must be the same in every process
-            distributed.sum_(program.gradient, loss)
+            total = torch.tensor(loss, dtype=torch.float64, device=program.flat.device)
+            distributed.sum_(program.gradient, total)
+            loss = total.item()
         if self.spec.clip_norm is not None:
             gradients = [value.grad for value in program.parameters.values()]
             clip_norm_(gradients, self.spec.clip_norm, stacked=program.stacked)

@@ -13,7 +13,7 @@ import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -97,19 +97,21 @@ class Program(ABC):
         if prepare is None or self.half is not None or not isinstance(data.x, Tensor) or data.x.numel() > FEW:
             return data
         self.passes.prepared = True  # type: ignore[union-attr]
-        return replace(data, x=prepare(whole.batch(slice(None)).x))
+        objective = cast(OnEta, self.problem.objective)
+        y = objective.indexed(data.y) if isinstance(data.y, Tensor) else data.y
+        return replace(data, x=prepare(whole.batch(slice(None)).x), y=y)
 
     # --- the loss and its gradient ------------------------------------------------------------------------------
-    def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> Tensor:
+    def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> float:
         """The loss of a batch, summed over members; its gradient is left in `gradient`."""
         if self.passes is None or self.half is not None:
             self.gradient.zero_()
             loss = self.log_likelihood(self._trained(batch), batch).sum() * -per_target
             loss.backward()  # type: ignore[no-untyped-call]
-            loss = loss.detach()
+            value = loss.item()
         else:
-            loss = self._by_hand(self.passes, batch, per_target)
-        return loss - self.add_prior(per_prior) if self.has_prior else loss
+            value = self._by_hand(self.passes, batch, per_target)
+        return value - self.add_prior(per_prior) if self.has_prior else value
 
     def _trained(self, batch: Batch) -> Tensor:
         """The output of a batch in training, in the precision that was asked for."""
@@ -120,15 +122,14 @@ class Program(ABC):
             output = self.output(self.half.inputs(inputs))
         return output.to(self.flat.dtype)
 
-    def _by_hand(self, passes: Passes, batch: Batch, per_target: float) -> Tensor:
+    def _by_hand(self, passes: Passes, batch: Batch, per_target: float) -> float:
+        """The same without a graph: the passes hold parameters that ask for none."""
         objective = self.problem.objective
         assert isinstance(objective, OnEta)
-        with torch.no_grad():
-            value, score = objective.value_and_grad(passes.forward(batch.x), batch.y)
-            if batch.weight is not None:
-                value, score = value * batch.weight, score * batch.weight.unsqueeze(-1)
-            passes.backward(score * -per_target)
-            return value.sum() * -per_target
+        eta, shared = passes.forward(batch.x)
+        total, gradient, of_shared = objective.total_and_grad(eta, batch.y, batch.weight, -per_target, shared)
+        passes.backward(gradient, of_shared)
+        return total * -per_target
 
     def log_likelihood(self, output: Tensor, batch: Batch) -> Tensor:
         """Σ w log p over the rows: a number, or one for each member."""
@@ -156,16 +157,16 @@ class Program(ABC):
     def _each(self, values: list[float], sizes: list[int]) -> Tensor:
         return torch.cat([self.flat.new_full((size,), value) for value, size in zip(values, sizes, strict=True)])
 
-    def add_prior(self, per_prior: float) -> Tensor:
+    def add_prior(self, per_prior: float) -> float:
         """The smooth log-prior·per_prior; its gradient is subtracted from `gradient`."""
         if self.l2 is not None:
             with torch.no_grad():
                 self.gradient.addcmul_(self.l2, self.flat, value=per_prior)
-                return (self._at_zero - 0.5 * torch.dot(self.l2 * self.flat, self.flat)) * per_prior
+                return (self._at_zero - 0.5 * torch.dot(self.l2 * self.flat, self.flat).item()) * per_prior
         smooth = self.problem.smooth_log_prior
         value = (torch.vmap(smooth) if self.stacked else smooth)(self.parameters).sum() * per_prior
         (-value).backward()  # type: ignore[no-untyped-call]
-        return value.detach()
+        return value.item()
 
     # --- statistics of the rows ---------------------------------------------------------------------------------
     @torch.no_grad()

@@ -72,7 +72,7 @@ class Run(Step):
 
     def _take(self) -> tuple[Batch, float]:
         """This process's part of the next batch, and which fraction of all rows the whole batch is."""
-        batch = self.rows.batch(self.batches.next())
+        batch = self.batches.take(self.rows)
         if self.spec.augment is not None:
             batch = augmented(self.spec.augment, batch, self.data.positions, self.program.members)
         if self.spec.noise is not None and self.spec.noise.inputs:

@@ -115,15 +115,15 @@ def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unse
 
     The ends are those of all rows: where the table is a sample of them, each end counts as one of the `unseen` rows.
     """
-    centre = weight @ x
+    centre, squared = weight @ x, x.square()
     end = torch.maximum(highest - centre, centre - lowest)
-    scale = (weight @ (x - centre).square() + unseen * end.square()).sqrt()
+    scale = (weight @ (x - centre).square_() + unseen * end.square()).sqrt()
     far = end > FAR * scale
-    binary = (lowest >= 0) & (highest <= 1) & ((x == 0) | (x == 1)).all(0)
+    binary = (lowest >= 0) & (highest <= 1) & ((x - squared).amax(0) == 0)  # in [0, 1] only 0 and 1 are their squares
     constant = scale <= 1e-12 * torch.maximum(lowest.abs(), highest.abs())  # what is left is rounding
-    present = weight @ (x != 0).double()
+    present = weight @ x.sign().abs_()
     sparse = (present < 0.5) & ~constant
-    size = ((weight @ x.square()) / present.clamp_min(1e-300)).sqrt()
+    size = ((weight @ squared) / present.clamp_min(1e-300)).sqrt()
     heavy = torch.zeros_like(far)
     for column in (far & ~binary & ~constant).nonzero().ravel().tolist():
         values, own = x[:, column], weight
