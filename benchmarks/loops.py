@@ -19,20 +19,32 @@ Build = Callable[[], nn.Module]
 """Makes the network to train."""
 
 
-def network(inputs: int, hidden: int, classes: int) -> nn.Sequential:
-    """One hidden layer of rectified units."""
-    return nn.Sequential(nn.Linear(inputs, hidden), nn.ReLU(), nn.Linear(hidden, classes))
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""The mean loss of outputs given targets."""
+
+
+def network(inputs: int, hidden: int, outputs: int, activation: type[nn.Module] = nn.ReLU) -> nn.Sequential:
+    """One hidden layer; a single output is a number per row."""
+    last = [nn.Flatten(0)] if outputs == 1 else []
+    return nn.Sequential(nn.Linear(inputs, hidden), activation(), nn.Linear(hidden, outputs), *last)
 
 
 def torch_fit(
-    build: Build, x: np.ndarray, y: np.ndarray, batch: int, epochs: int, *, fused: bool = False, seed: int = 0
+    build: Build,
+    x: np.ndarray,
+    y: np.ndarray,
+    batch: int,
+    epochs: int,
+    *,
+    fused: bool = False,
+    seed: int = 0,
+    loss_of: Loss = nn.functional.cross_entropy,
 ) -> nn.Module:
     """The loop by hand: batches by `index_select` from one shuffled order, Adam as it comes (or its fused kernel)."""
     torch.manual_seed(seed)
     rows, targets = torch.from_numpy(x), torch.from_numpy(y)
     model = build()
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=fused or None)
-    loss_of = nn.CrossEntropyLoss()
     for _ in range(epochs):
         for index in torch.randperm(len(rows)).split(batch):
             optimizer.zero_grad()
@@ -113,5 +125,6 @@ def keras_fit(build: Build, x: np.ndarray, y: np.ndarray, batch: int, epochs: in
 
 @torch.no_grad()
 def predict_module(module: nn.Module, x: np.ndarray) -> np.ndarray:
-    """The most probable classes."""
-    return module(torch.from_numpy(x)).argmax(1).numpy()
+    """The most probable classes, or the outputs where there is one per row."""
+    outputs = module(torch.from_numpy(x))
+    return (outputs.argmax(1) if outputs.ndim > 1 else outputs).numpy()

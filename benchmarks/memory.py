@@ -70,23 +70,31 @@ print((peak - before) / 1e6, model.score(x[:20000], y[:20000]))
 ANSWER = """
 import resource
 import numpy as np
-from likely import Regressor
+from likely import Classifier, Regressor
 from likely.inference import MAP
 from likely.networks import MLP
 rng = np.random.default_rng(0)
-small = rng.standard_normal((2000, 10))
-model = Regressor(network=MLP((100,)), inference=MAP(epochs=2), random_state=0).fit(small, small[:, 0])
-model.{question}(small{more})
-x = np.zeros(({rows}, 10))
+def targets(x):
+    return np.digitize(x[:, 0], [-0.5, 0.5]) if "{kind}" == "Classifier" else x[:, 0].copy()
+small = rng.standard_normal((2000, 10)).astype("{dtype}")
+model = {kind}(network=MLP((100,)), inference=MAP(epochs=2), random_state=0).fit(small, targets(small))
+model.{question}(*(small, targets(small))[:{parts}])  # what is loaded once does not count
+x = np.zeros(({rows}, 10), dtype="{dtype}")
 for block in np.array_split(x, 100):
-    rng.standard_normal(out=block)
-y = x[:, 0].copy()
+    block[:] = rng.standard_normal(block.shape)
+y = targets(x)
 with open("/proc/self/statm") as file:
     before = int(file.read().split()[1]) * resource.getpagesize()
-answer = model.{question}(x{asked})
+answer = model.{question}(*(x, y)[:{parts}])
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 - before) / 1e6)
 """
-QUESTIONS = {"predict": ("", ""), "log_prob": (", small[:, 0]", ", y"), "predict_interval": ("", "")}
+QUESTIONS = {"predict": 1, "log_prob": 2, "score": 2}
+"""Each with how many of X and y it takes."""
+ASKED = [
+    *((kind, dtype, question) for kind in ("Classifier", "Regressor") for dtype in ("float32", "float64")
+      for question in QUESTIONS),
+    ("Regressor", "float64", "predict_interval"),
+]  # fmt: skip
 ANSWERED, MOST = 5_000_000, 300.0
 
 
@@ -99,17 +107,17 @@ def run(repeats: int = 1) -> list[Result]:
         words = f"made data: score {score:.4f}; {peer} takes {theirs:.0f} MB more, score {their_score:.4f}"
         equal = score >= their_score - 0.01
         results.append(Result(f"memory, {name}", "the data", more, DATA, words, equal, 1.0, "MB"))
-    for question in QUESTIONS:
-        more = answered(question)
-        words = f"{ANSWERED:,} × 10 through MLP((100,))"
-        results.append(Result(f"memory, {question}", "the limit", more, MOST, words, True, 1.0, "MB"))
+    for kind, dtype, question in ASKED:
+        more = answered(kind, dtype, question)
+        words = f"{ANSWERED:,} × 10 {dtype} through MLP((100,))"
+        results.append(Result(f"memory, {kind}.{question}", "the limit", more, MOST, words, True, 1.0, "MB"))
     return results
 
 
-def answered(question: str, rows: int = ANSWERED) -> float:
+def answered(kind: str, dtype: str, question: str, rows: int = ANSWERED) -> float:
     """MB that an answer adds."""
-    more, asked = QUESTIONS[question]
-    code = ANSWER.format(question=question, more=more, asked=asked, rows=rows)
+    parts = QUESTIONS.get(question, 1)
+    code = ANSWER.format(kind=kind, dtype=dtype, question=question, parts=parts, rows=rows)
     return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
 
 
