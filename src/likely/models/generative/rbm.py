@@ -57,9 +57,12 @@ class RBMModule(EnergyFunction):
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
         """Noise has independent columns with the mean of the rows, and so has the model before training."""
-        flat = x.flatten(1).double()
-        weights = torch.ones(len(flat), dtype=torch.float64) if weight is None else weight.double().cpu()
-        mean = (weights @ flat + 0.5) / (weights.sum() + 1.0)
+        flat = x.flatten(1)
+        if weight is None:
+            ones, total = flat.sum(0, dtype=torch.float64), float(len(flat))
+        else:
+            ones, total = weight.double().cpu() @ flat.double(), float(weight.double().sum())
+        mean = (ones + 0.5) / (total + 1.0)
         self.noise_logit.copy_(torch.logit(mean))
         self.visible_bias.copy_(self.noise_logit)
 
