@@ -3,7 +3,9 @@
     uₗ(h) = decodeₗ([e, up(uₗ₊₁(down(e)))]),   e = encodeₗ(h),   u_L = encode_L,   η[p] = W u₁(x)[p] + b
 
 Each level works at half the size of the one above it, and hands its result back up, where it meets what was there
-before: side by side (U-Net) or as a sum (hourglass).
+before: side by side (U-Net) or as a sum (hourglass). A condition of numbers c scales and shifts what every level sees:
+
+    encode(h, c) = … φ( (1 + A g) ∘ norm(w ∗ h) + B g ),      g = silu(W c + b)
 """
 
 from __future__ import annotations
@@ -17,9 +19,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ..core.shapes import without_numbers
-from ..core.spec import require
+from ..core.spec import is_integer, require
 from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd, refuse_large
+from .condition import condition_width
 from .conv_net import (
     assembled,
     check_images,
@@ -40,7 +43,10 @@ from .layers.resample import (
     max_with_indices,
 )
 
-__all__ = ["Level", "Padded", "PositionsFirst", "Raise", "UNet"]
+__all__ = ["ConditionedUNet", "Double", "Level", "Padded", "Patched", "PositionsFirst", "Raise", "UNet"]
+
+HEARD = 64
+"""Numbers in which every level hears of a condition."""
 
 
 class Raise(nn.Module):
@@ -88,11 +94,45 @@ class Level(nn.Module):
         self.encode, self.inner, self.up, self.decode = encode, inner, up, decode
         self.concatenate = concatenate
 
-    def forward(self, x: Tensor) -> Tensor:
-        seen = self.encode(x)
+    def forward(self, x: Tensor, *heard: Tensor) -> Tensor:
+        seen = self.encode(x, *heard)
         below, indices = max_with_indices(seen)
-        back = self.up(self.inner(below), indices, seen.shape[2:])
-        return self.decode(torch.cat([seen, back], 1) if self.concatenate else seen + back)
+        back = self.up(self.inner(below, *heard), indices, seen.shape[2:])
+        return self.decode(torch.cat([seen, back], 1) if self.concatenate else seen + back, *heard)
+
+
+class Double(nn.Module):
+    """Two convolutions with what follows them; between the first's norm and its activation a condition is heard.
+
+    >>> Double(Conv(1, 4, 3), nn.Tanh(), heard=2, channels=4)(torch.zeros(3, 1, 5, 5), torch.zeros(3, 2)).shape
+    torch.Size([3, 4, 5, 5])
+    """
+
+    def __init__(self, first: nn.Module, rest: nn.Module, heard: int, channels: int) -> None:
+        super().__init__()
+        self.first, self.rest = first, rest
+        self.hear = nn.Linear(heard, 2 * channels)
+        self.hear.weight.data.mul_(0.1)  # a level begins as one without a condition, nearly
+
+    def forward(self, x: Tensor, heard: Tensor) -> Tensor:
+        scale, shift = self.hear(heard).unflatten(1, (-1, *(1 for _ in x.shape[2:]))).chunk(2, 1)
+        return self.rest(torch.addcmul(shift, self.first(x), 1 + scale))
+
+
+class Patched(nn.Module):
+    """Runs a module on blocks of `patch` positions along each axis, and turns its answer into positions again.
+
+    >>> Patched(1, 4, 2, nn.Identity())(torch.zeros(3, 1, 6, 8)).shape
+    torch.Size([3, 4, 6, 8])
+    """
+
+    def __init__(self, width: int, channels: int, patch: int, inner: nn.Module, dims: int = 2) -> None:
+        super().__init__()
+        self.down = Conv(width, channels, patch, stride=patch, padding="valid", dims=dims)
+        self.inner, self.up = inner, TransposedConv(channels, channels, patch, dims=dims)
+
+    def forward(self, x: Tensor, *heard: Tensor) -> Tensor:
+        return self.up(self.inner(self.down(x), *heard))
 
 
 class Padded(nn.Module):
@@ -106,12 +146,12 @@ class Padded(nn.Module):
         super().__init__()
         self.inner, self.multiple = inner, multiple
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, *heard: Tensor) -> Tensor:
         sizes = x.shape[2:]
         missing = [-size % self.multiple for size in sizes]
         if not any(missing):
-            return self.inner(x)
-        out = self.inner(functional.pad(x, [part for more in reversed(missing) for part in (0, more)]))
+            return self.inner(x, *heard)
+        out = self.inner(functional.pad(x, [part for more in reversed(missing) for part in (0, more)]), *heard)
         return out[(..., *(slice(size) for size in sizes))]
 
 
@@ -126,6 +166,25 @@ class PositionsFirst(nn.Module):
         return x.movedim(1, -1)
 
 
+class ConditionedUNet(nn.Module):
+    """A U-Net of x and a condition of numbers, which every level hears of.
+
+    >>> UNet((4, 8)).build((1, 8, 8), 1, condition=(3,))(torch.zeros(5, 1, 8, 8), torch.zeros(5, 3)).shape
+    torch.Size([5, 8, 8, 1])
+    """
+
+    def __init__(self, condition: int, network: nn.Sequential) -> None:
+        super().__init__()
+        self.ear = nn.Sequential(nn.Linear(condition, HEARD), nn.SiLU())
+        self.network = network
+
+    def forward(self, x: Tensor, condition: Tensor) -> Tensor:
+        heard = self.ear(condition.flatten(1).to(x.dtype))
+        for name, part in self.network.named_children():
+            x = part(x, heard) if name == "features" else part(x)
+        return x
+
+
 class UNet(Network):
     """A level for each number of `channels`, every one at half the size of the one before.
 
@@ -134,7 +193,8 @@ class UNet(Network):
     is "concatenate" (U-Net) or "add" (hourglass). With `output="each"` η is (n, height, width, …), an answer for
     each pixel, so `Classifier(network=UNet()).fit(images, labels)` with labels (n, height, width) segments images;
     "mean" is one answer for each image, their mean. Any size will do: images are padded inside, and η is cropped.
-    Series (channels, length) have an answer at each step.
+    Series (channels, length) have an answer at each step. With `patch` > 1 the first level works on blocks of so many
+    pixels along each axis: several times as quick, where single pixels tell little.
 
     >>> UNet((4, 8)).build((3, 30, 21), 2)(torch.zeros(5, 3, 30, 21)).shape
     torch.Size([5, 30, 21, 2])
@@ -150,6 +210,7 @@ class UNet(Network):
     norm: Literal["batch", "layer"] | None = "batch"
     dropout: float = 0.0
     init: str = "he"
+    patch: int = 1
 
     @classmethod
     def example(cls) -> Self:
@@ -164,6 +225,7 @@ class UNet(Network):
         require(self.upsample in UPSAMPLES, self, "upsample", f"one of {', '.join(UPSAMPLES)}")
         require(self.skip in ("concatenate", "add"), self, "skip", "concatenate or add")
         require(self.output in ("each", "mean"), self, "output", "each or mean")
+        require(is_integer(self.patch), self, "patch", "an integer, 1 or more")
 
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
         return ((1, *in_shape) if len(in_shape) == 1 else in_shape), 0
@@ -175,42 +237,54 @@ class UNet(Network):
         check_images(self, x)
 
     def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
-        if condition is not None:
+        if condition is None:
+            return self._network(in_shape, out_features)
+        shape, axis = self.features_at(in_shape)
+        size = math.prod(condition)
+        if size and condition_width(condition, shape, axis) < size:  # an image beside x
             return self.conditioned(in_shape, out_features, condition)
+        return ConditionedUNet(size, self._network(in_shape, out_features, HEARD))
+
+    def _network(self, in_shape: Shape, out_features: int, heard: int = 0) -> nn.Sequential:
+        """Levels, head and output; with `heard` numbers that the levels are told."""
         shape = image_shape(in_shape, "UNet")
         sides = [-(-side // self._multiple) * self._multiple + self.kernel for side in shape[1:]]  # padded
         refuse_large(self, max(shape[0], *self.channels) * math.prod(sides))
         with without_numbers():
-            draft = self._features(shape)
+            draft = self._features(shape, 0)
         refuse_absurd(self, weights_of(draft))
         shape_after(draft, shape, repr(self))
         last = Conv(self.channels[0], out_features, 1, dims=len(shape) - 1)
         if last.bias is not None:
             nn.init.zeros_(last.bias)
         out = PositionMean() if self.output == "mean" else PositionsFirst()
-        return assembled(in_shape, features=self._features(shape), head=last, output=out)
+        return assembled(in_shape, features=self._features(shape, heard), head=last, output=out)
 
-    def _features(self, shape: tuple[int, ...]) -> Padded:
+    def _features(self, shape: tuple[int, ...], heard: int) -> Padded:
         """All levels, from the largest images down."""
-        return Padded(self._level(shape[0], self.channels, len(shape) - 1), self._multiple)
+        dims, own = len(shape) - 1, self.channels[0]
+        if self.patch == 1:
+            return Padded(self._level(shape[0], self.channels, dims, heard), self._multiple)
+        levels = self._level(own, self.channels, dims, heard)
+        return Padded(Patched(shape[0], own, self.patch, levels, dims), self._multiple)
 
     @property
     def _multiple(self) -> int:
         """Sides are padded to a multiple of this, so that every level halves them."""
-        return 2 ** (len(self.channels) - 1)
+        return self.patch * 2 ** (len(self.channels) - 1)
 
-    def _level(self, width: int, channels: tuple[int, ...], dims: int) -> nn.Module:
+    def _level(self, width: int, channels: tuple[int, ...], dims: int, heard: int) -> nn.Module:
         own, *below = channels
-        encode = self._double(width, own, dims)
+        encode = self._double(width, own, dims, heard)
         if not below:
             return encode
-        inner = self._level(own, tuple(below), dims)
+        inner = self._level(own, tuple(below), dims, heard)
         up = Raise(self.upsample, below[0], own, dims)
         concatenate = self.skip == "concatenate"
-        decode = self._double(2 * own if concatenate else own, own, dims)
+        decode = self._double(2 * own if concatenate else own, own, dims, heard)
         return Level(encode, inner, up, decode, concatenate=concatenate)
 
-    def _double(self, width: int, channels: int, dims: int) -> nn.Sequential:
+    def _double(self, width: int, channels: int, dims: int, heard: int) -> nn.Module:
         """Two convolutions, each with what follows it."""
         layers: list[nn.Module] = []
         for before in (width, channels):
@@ -218,4 +292,7 @@ class UNet(Network):
             layers += [] if self.norm is None else [ChannelNorm(self.norm, channels)]
             layers.append(activation(self.activation))
             layers += [Dropout(self.dropout)] if self.dropout else []
-        return nn.Sequential(*layers)
+        if not heard:
+            return nn.Sequential(*layers)
+        told = 1 if self.norm is None else 2
+        return Double(nn.Sequential(*layers[:told]), nn.Sequential(*layers[told:]), heard, channels)

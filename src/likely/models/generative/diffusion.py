@@ -40,7 +40,7 @@ from .schedules import Cosine, NoiseSchedule, Path
 
 __all__ = ["Diffusion"]
 
-UNCONDITIONED = 0.1
+UNCONDITIONED = 0.2
 """The fraction of training rows whose condition is hidden, so that guidance can leave it out."""
 JUMPS = 3
 """How often each step is done anew when gaps are filled, so that both parts of a row come to agree."""
