@@ -39,8 +39,8 @@ def diffusion(**options):
 class Exact(Denoising):
     """The optimal answer for standard normal rows: x̂₀ = αₜ xₜ / (αₜ² + σₜ²)."""
 
-    def data(self, x, t, told):
-        level = level_at(self.path, t, x.ndim)
+    def data(self, x, t, told, level=None):
+        level = level_at(self.path, t, x.ndim) if level is None else level
         return level.alpha / (level.alpha**2 + level.sigma**2) * x
 
 
@@ -124,8 +124,8 @@ def test_a_condition_is_heard_and_guidance_is_louder():
     with torch.no_grad():
         told = module.told(condition)
         with_, without = module.data(x, t, told), module.data(x, t, torch.zeros_like(told))
-        module.settings["guidance"] = louder.guidance
-        guided = module.denoiser(condition, clip=False)(x, t)
+        module.fitted["guidance"] = louder.guidance
+        guided = module.denoiser(condition, clip=False)(x, t, level_at(module.path, t, 2))
     torch.testing.assert_close(guided, without + 2.0 * (with_ - without))
 
 

@@ -30,9 +30,18 @@ def test_it_answers_in_the_shape_of_a_row(network, shape, condition):
     assert not torch.equal(field(x, t, told), field(x, t.flip(0), told))
 
 
+@pytest.mark.parametrize("network", [MLP((4,)), UNet((4,), patch=2)])
+def test_one_time_for_all_rows_is_that_time_for_each(network):
+    field = Field(network, (1, 6, 6), None).eval()
+    x = torch.randn(5, 1, 6, 6)
+    torch.testing.assert_close(field(x, torch.tensor([0.3])), field(x, torch.full((5,), 0.3)))
+
+
 def test_a_network_of_other_rows_is_refused():
-    with pytest.raises(SpecError, match="takes no rows of shape"):
+    with pytest.raises(SpecError, match=r"does not suit rows of shape \(3,\) .* \(5,\) per row; \(3,\) is needed"):
         Field(lambda in_shape, out_features, condition: nn.Bilinear(3, 32, 5), (3,), None)
+    with pytest.raises(SpecError, match=r"needs 5 × 5 pixels or more; found rows of shape \(1, 3, 3\)"):
+        Field(UNet(padding="reflect"), (1, 3, 3), None)
 
 
 def test_times_far_apart_have_features_far_apart():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -39,6 +41,32 @@ def test_the_linear_schedule_is_the_integral_of_its_rate():
     path = Linear(0.1, 20.0).path()
     integral = 0.1 * TIMES + 0.5 * 19.9 * TIMES**2
     torch.testing.assert_close(path.alpha(TIMES) ** 2, torch.exp(-integral), rtol=1e-4, atol=1e-12)
+
+
+def drift_and_diffusion(path):
+    """f and g² of dx = f x dt + g dW: f = d log α / dt,  g² = dσ²/dt − 2 f σ²."""
+    times = TIMES[1:-1].clone().requires_grad_()
+    alpha, sigma = path.level(times)
+    log_alpha = alpha.log() + 0 * times  # a constant one has a derivative too
+    (drift,) = torch.autograd.grad(log_alpha.sum(), times, retain_graph=True)
+    (growth,) = torch.autograd.grad(sigma.square().sum(), times)
+    return drift, growth - 2 * drift * sigma.square().detach()
+
+
+def test_the_linear_schedule_is_the_variance_preserving_equation():
+    """dx = −½β x dt + √β dW."""
+    drift, diffusion = drift_and_diffusion(Linear(0.1, 20.0).path())
+    rate = 0.1 + 19.9 * TIMES[1:-1]
+    torch.testing.assert_close(drift, -0.5 * rate)
+    torch.testing.assert_close(diffusion, rate)
+
+
+def test_the_exploding_schedule_is_the_variance_exploding_equation():
+    """dx = √(dσ²/dt) dW, with σ growing geometrically."""
+    path = Exploding(0.01, 50.0).path()
+    drift, diffusion = drift_and_diffusion(path)
+    torch.testing.assert_close(drift, torch.zeros_like(drift))
+    torch.testing.assert_close(diffusion, 2 * math.log(5000.0) * path.sigma(TIMES[1:-1]) ** 2)
 
 
 def test_a_learned_schedule_has_gradients():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -265,7 +266,7 @@ class _Generative(DensityMixin, Estimator):
         values, errors = [], []
         work, width = self._footprint()
         step = max(LEAST, BLOCK // (width * draws))
-        with isolated(seed), threads_for(work * draws * min(step, len(x))):
+        with self._question(seed), threads_for(work * draws * min(step, len(x))):
             for first in range(0, len(x), step):
                 rows = slice(first, first + step)
                 given = None if condition is None else condition[rows]
@@ -301,7 +302,7 @@ class _Generative(DensityMixin, Estimator):
         owners = self._members_of(count, seed)
         for member, rows in owners:
             own = [None if part is None else part[rows] for part in given]
-            with isolated(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
+            with self._question(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
                 parts.append(ask(self.posterior_, member, "drawn", len(rows), *own))
         order = torch.cat([rows for _, rows in owners]).argsort()
         new = self.form_.given(torch.cat([self._cpu(x) for x, _ in parts])[order])
@@ -343,13 +344,20 @@ class _Generative(DensityMixin, Estimator):
             for part in rows.split(step):
                 given = None if condition is None else condition[part]
                 inputs = self._placed(x[part])
-                with isolated(spread(seed, member + 2)[member + 1]):
+                with self._question(spread(seed, member + 2)[member + 1]):
                     new = self._cpu(ask(self.posterior_, member, "complete", inputs, given, len(own)))
                 gaps = x[part].isnan()
                 out[own[:, None], part] = torch.where(gaps, new, x[part])
         return out
 
     # --- helpers ------------------------------------------------------------------------------------------------
+    def _question(self, seed: int) -> AbstractContextManager[Any]:
+        """Where a question's random numbers come from: all of them, whoever draws.
+
+        A model whose code asks for the current generator itself has `drawing` here: that costs nothing.
+        """
+        return isolated(seed)
+
     def _asked(self, X: Any, condition: Any, *, cast: bool = True) -> tuple[Tensor, Tensor | None]:
         check_is_fitted(self)
         x = self.form_.rows(self, X)

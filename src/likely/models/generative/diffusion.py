@@ -8,7 +8,9 @@ log p(x) ≥ E log p(x | z₀) − KL(q(x₁|x) ‖ p(x₁)) − ½ Σₜ (SNR(s
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal
 
 import torch
@@ -17,7 +19,7 @@ from torch.nn.functional import interpolate
 
 from ...core.draws import count_of
 from ...core.errors import SpecError
-from ...core.random import current_generator, evenly, isolated, normal_like
+from ...core.random import current_generator, drawing, evenly, normal_like
 from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
 from ...inference.training.averaging import EMA
@@ -31,7 +33,7 @@ from .base import _Generative
 from .constants import warn_of_constants
 from .features import Features
 from .field import Field
-from .gaussian_steps import Predicts, data_from, level_at, target_of
+from .gaussian_steps import Level, Predicts, data_from, forward_draw, level_at, target_of
 from .module import DensityModule, ask
 from .probability_flow import flow_log_prob
 from .rows import refuse_text
@@ -46,6 +48,8 @@ JUMPS = 3
 """How often each step is done anew when gaps are filled, so that both parts of a row come to agree."""
 DRAWS = 64
 """Times at which the bound is looked at, if no number is given."""
+CHOSEN: ContextVar[dict[str, Any] | None] = ContextVar("settings", default=None)
+"""What the arguments say while a question is asked; they may have changed since the fit."""
 
 
 class Diffusion(_Generative):
@@ -58,6 +62,7 @@ class Diffusion(_Generative):
 
     Training minimises ‖target − answer‖² at all times (`weighting="simple"`), or the bound itself ("bound").
     `log_prob` is that bound over `steps` steps, or with `likelihood="flow"` an estimate by the probability-flow ODE.
+    Sampler, guidance and likelihood may change after the fit: `model.set_params(sampler=DDIM(20), guidance=2.0)`.
 
     >>> import numpy as np
     >>> from likely.inference import MAP
@@ -162,8 +167,18 @@ class Diffusion(_Generative):
     def trajectory(self, n: int = 1, condition: Any = None, random_state: Any = None) -> Any:
         """Rows on their way from noise, (sampler's steps + 1, n, *shape): the first are noise, the last new rows."""
         given = self._spread_condition(condition, count_of(n)) if hasattr(self, "posterior_") else None
-        with isolated(self._seed(random_state)):
+        with self._question(self._seed(random_state)):
             return self._cpu(ask(self.posterior_, 0, "trajectory", count_of(n), given)).numpy()
+
+    @contextmanager
+    def _question(self, seed: int) -> Iterator[Any]:
+        self._check_arguments()
+        token = CHOSEN.set(self._settings())
+        try:
+            with drawing(seed) as generator:
+                yield generator
+        finally:
+            CHOSEN.reset(token)
 
 
 class Denoising(DensityModule):
@@ -185,7 +200,7 @@ class Denoising(DensityModule):
     ) -> None:
         super().__init__()
         self.units, self.shape, self.predict, self.steps = units, shape, predict, steps
-        self.settings = settings
+        self.fitted = settings
         self.resized = condition is not None and len(condition) == len(shape) == 3
         told = condition
         if condition is not None:  # one number more says whether the condition is given
@@ -194,6 +209,11 @@ class Denoising(DensityModule):
         self.field = Field(network, shape, told)
         self.register_buffer("low", torch.full((math.prod(shape),), -1.0))
         self.register_buffer("high", torch.full((math.prod(shape),), 1.0))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Sampler, guidance and so on: of the question that is asked, or else of the fit."""
+        return CHOSEN.get() or self.fitted
 
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
@@ -215,30 +235,29 @@ class Denoising(DensityModule):
         both = torch.cat([rows, flag], 1)
         return both if given is None else both * given.to(both).view(-1, *(1,) * (both.ndim - 1))
 
-    def answer(self, x: Tensor, t: Tensor, told: Tensor | None) -> Tensor:
+    def answer(self, x: Tensor, t: Tensor, told: Tensor | None, level: Level) -> Tensor:
         """What the network says of noisy rows, which it sees with a variance of about 1."""
-        level = level_at(self.path, t, x.ndim)
         inside = x / (level.alpha.square() + level.sigma.square()).sqrt() if self.path.exploding else x
         return self.field(inside, t, told)
 
-    def data(self, x: Tensor, t: Tensor, told: Tensor | None) -> Tensor:
-        """x̂₀."""
-        return data_from(self.predict, self.answer(x, t, told), x, level_at(self.path, t, x.ndim))
+    def data(self, x: Tensor, t: Tensor, told: Tensor | None, level: Level | None = None) -> Tensor:
+        """x̂₀ of rows at times (n,), or at one time (1,) whose level is known."""
+        level = level_at(self.path, t, x.ndim) if level is None else level
+        return data_from(self.predict, self.answer(x, t, told, level), x, level)
 
     def denoiser(self, condition: Tensor | None, *, clip: bool) -> Denoiser:
         """x̂₀(x, t), guided, and within the range of the training rows if `clip`."""
         told = self.told(condition)
         guidance = self.settings["guidance"]
 
-        def denoise(x: Tensor, t: Tensor) -> Tensor:
-            data = self.data(x, t, told)
+        def denoise(x: Tensor, t: Tensor, level: Level) -> Tensor:
+            data = self.data(x, t, told, level)
             if told is not None and guidance != 1:
-                without = self.data(x, t, torch.zeros_like(told))
+                without = self.data(x, t, torch.zeros_like(told), level)
                 data = without + guidance * (data - without)
             if not clip:
                 return data
-            flat = data.flatten(1)
-            return torch.minimum(torch.maximum(flat, self.low), self.high).view_as(data)
+            return data.flatten(1).clamp(self.low, self.high).view_as(data)
 
         return denoise
 
@@ -254,7 +273,7 @@ class Denoising(DensityModule):
             return self.constant(z) - self.term(z, (t * self.steps).ceil().clamp_min(1), told)
         level = level_at(self.path, t, z.ndim)
         noise = normal_like(z)
-        answer = self.answer(level.alpha * z + level.sigma * noise, t, told)
+        answer = self.answer(level.alpha * z + level.sigma * noise, t, told, level)
         return -0.5 * (target_of(self.predict, z, noise, level) - answer).square().flatten(1).sum(1)
 
     def term(self, z: Tensor, index: Tensor, told: Tensor | None) -> Tensor:
@@ -321,22 +340,14 @@ class Denoising(DensityModule):
         given = None if condition is None else condition.repeat(draws, *(1 for _ in condition.shape[1:]))
         gaps, z = rows.isnan(), self.units(rows).nan_to_num()
         sampler = DDPM(min(100, self.steps))
-        times = sampler.times(self.steps)
         denoise = self.denoiser(given, clip=True)
         state = self.noise(len(z))
-        for now, next_ in pairwise(times[:-1]):
-            level = level_at(self.path, z.new_full((len(z),), next_), z.ndim)
+        *before, last = sampler.planned(self.path, sampler.times(self.steps), z)
+        for step in before:
+            level = step.next_.level
             for jump in range(JUMPS):
-                new = sampler.step(denoise, self.path, state, now, next_)
+                new = sampler.taken(denoise, state, step)
                 new = torch.where(gaps, new, level.alpha * z + level.sigma * normal_like(z))
-                state = self.forth(new, next_, now) if jump + 1 < JUMPS else new
-        data = self.back(denoise(state, z.new_full((len(z),), times[-2])))
+                state = forward_draw(new, level, step.now.level) if jump + 1 < JUMPS else new
+        data = self.back(denoise(state, *last.now))
         return torch.where(gaps, data, rows).unflatten(0, (draws, len(x)))
-
-    def forth(self, x: Tensor, now: float, later: float) -> Tensor:
-        """A draw of q(xₜ | xₛ), s = now < t = later."""
-        s, t = (x.new_full((len(x),), time) for time in (now, later))
-        before, after = level_at(self.path, s, x.ndim), level_at(self.path, t, x.ndim)
-        ratio = after.alpha / before.alpha
-        spread = (after.sigma.square() - (ratio * before.sigma).square()).clamp_min(0).sqrt()
-        return ratio * x + spread * normal_like(x)

@@ -8,8 +8,10 @@ What diffusion models, score models and continuous flows learn.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -31,9 +33,14 @@ def time_features(t: Tensor, count: int = FREQUENCIES, fastest: float = FASTEST)
     >>> time_features(torch.zeros(1), 2).tolist()
     [[0.0, 0.0, 1.0, 1.0]]
     """
-    turns = torch.exp(torch.linspace(math.log(0.05), math.log(fastest), count, dtype=t.dtype, device=t.device))
-    angles = 2 * math.pi * t[:, None] * turns
+    angles = t[:, None] * torch.tensor(_frequencies(count, fastest), dtype=t.dtype, device=t.device)
     return torch.cat([angles.sin(), angles.cos()], -1)
+
+
+@cache
+def _frequencies(count: int, fastest: float) -> list[float]:
+    """In radians, evenly spaced on a logarithmic scale."""
+    return (2 * math.pi * np.geomspace(0.05, fastest, count)).tolist()
 
 
 class Field(nn.Module):
@@ -60,30 +67,31 @@ class Field(nn.Module):
         spec = as_network(network)
         self.positions = len(shape) > 1
         wide = (shape[0] + condition[0], *shape[1:]) if self.beside and condition is not None else shape
-        module = _attempt(spec, wide, shape[0], told, (*shape[1:], shape[0])) if self.positions else None
-        if module is None:
+        attempts = [_attempt(spec, wide, shape[0], told, (*shape[1:], shape[0]))] if self.positions else []
+        if not attempts or isinstance(attempts[0], str):
             self.positions = False
             size = math.prod(shape)
-            module = _attempt(spec, (math.prod(wide),), size, told, (size,))
-        if module is None:
-            raise SpecError(f"network={spec!r} takes no rows of shape {shape} with a condition, or answers otherwise.")
+            attempts.append(_attempt(spec, (math.prod(wide),), size, told, (size,)))
+        module = attempts[-1]
+        if isinstance(module, str):
+            raise SpecError(f"network={spec!r} does not suit rows of shape {shape} with a condition: {attempts[0]}")
         self.network = module
 
     def forward(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
-        told = time_features(t, fastest=self.fastest)
+        told = time_features(t, fastest=self.fastest).expand(len(x), -1)  # one time for all, or one for each row
         if condition is not None and self.beside:
             x = torch.cat([x, condition], 1)
         elif condition is not None:
             told = torch.cat([told, condition.flatten(1)], -1)
         if self.positions:
             return self.network(x, told).movedim(-1, 1)
-        return self.network(x.flatten(1), told).unflatten(1, self.shape)
+        return self.network(x.flatten(1), told).reshape(-1, *self.shape)
 
 
 def _attempt(
     spec: Any, in_shape: tuple[int, ...], out: int, told: tuple[int, ...], wanted: tuple[int, ...]
-) -> nn.Module | None:
-    """The module, if it takes rows of this shape and answers as wanted."""
+) -> nn.Module | str:
+    """The module, if it takes rows of this shape and answers as wanted; otherwise why not."""
     try:
         module = spec.build(in_shape, out, condition=told)
         like = next(module.parameters())
@@ -91,6 +99,7 @@ def _attempt(
             training = module.training
             given = module.eval()(like.new_zeros(2, *in_shape), like.new_zeros(2, *told))
             module.train(training)
-    except (SpecError, RuntimeError, ValueError, IndexError):
-        return None
-    return module if tuple(given.shape[1:]) == wanted else None
+    except (SpecError, RuntimeError, ValueError, IndexError) as error:
+        return str(error)
+    answered = tuple(given.shape[1:])
+    return module if answered == wanted else f"it answers with shape {answered} per row; {wanted} is needed."

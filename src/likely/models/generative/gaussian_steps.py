@@ -15,9 +15,20 @@ from typing import Literal, NamedTuple
 import torch
 from torch import Tensor
 
+from ...core.random import normal_like
 from .schedules import Path
 
-__all__ = ["Level", "Predicts", "data_from", "level_at", "noise_from", "posterior_step", "target_of"]
+__all__ = [
+    "Level",
+    "Predicts",
+    "data_from",
+    "forward_draw",
+    "level_at",
+    "noise_from",
+    "posterior_step",
+    "posterior_weights",
+    "target_of",
+]
 
 Predicts = Literal["noise", "data", "velocity"]
 
@@ -32,21 +43,34 @@ class Level(NamedTuple):
 def level_at(path: Path, t: Tensor, ndim: int) -> Level:
     """The level of times (n,) for rows with so many axes, the first included."""
     wide = (-1, *(1,) * (ndim - 1))
-    return Level(path.alpha(t).view(wide), path.sigma(t).view(wide))
+    alpha, sigma = path.level(t)
+    return Level(alpha.view(wide), sigma.view(wide))
+
+
+def forward_draw(x: Tensor, now: Level, later: Level) -> Tensor:
+    """A draw of q(xₜ | xₛ) = N(αₜₛ xₛ, σ²ₜₛ), where t is the later, noisier level."""
+    ratio = later.alpha / now.alpha
+    deviation = (later.sigma.square() - (ratio * now.sigma).square()).clamp_min(0).sqrt()
+    return ratio * x + deviation * normal_like(x)
+
+
+def posterior_weights(now: Level, next_: Level) -> tuple[Tensor, Tensor, Tensor]:
+    """a, b and c of q(xₛ | xₜ, x₀) = N(a xₜ + b x₀, c²), where s is the next, less noisy level.
+
+    >>> now, clean = (Level(torch.tensor([a]), torch.tensor([s])) for a, s in ((0.6, 0.8), (1.0, 0.0)))
+    >>> posterior_weights(now, clean)
+    (tensor([0.]), tensor([1.]), tensor([0.]))
+    """
+    ratio = now.alpha / next_.alpha
+    total, after = now.sigma.square(), next_.sigma.square()
+    between = (total - ratio.square() * after).clamp_min(0)
+    return ratio * after / total, next_.alpha * between / total, (between * after / total).sqrt()
 
 
 def posterior_step(x: Tensor, data: Tensor, now: Level, next_: Level) -> tuple[Tensor, Tensor]:
-    """Mean and standard deviation of q(xₛ | xₜ, x₀), where s is the next, less noisy level.
-
-    >>> now, clean = (Level(torch.tensor([a]), torch.tensor([s])) for a, s in ((0.6, 0.8), (1.0, 0.0)))
-    >>> posterior_step(torch.tensor([2.0]), torch.tensor([5.0]), now, clean)
-    (tensor([5.]), tensor([0.]))
-    """
-    ratio = now.alpha / next_.alpha
-    between = (now.sigma.square() - (ratio * next_.sigma).square()).clamp_min(0)
-    total = now.sigma.square()
-    mean = (ratio * next_.sigma.square() * x + next_.alpha * between * data) / total
-    return mean, (between * next_.sigma.square() / total).sqrt()
+    """Mean and standard deviation of q(xₛ | xₜ, x₀)."""
+    of_x, of_data, deviation = posterior_weights(now, next_)
+    return of_x * x + of_data * data, deviation
 
 
 def target_of(predicts: Predicts, data: Tensor, noise: Tensor, level: Level) -> Tensor:

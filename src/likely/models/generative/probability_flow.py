@@ -9,16 +9,19 @@ Its marginals are those of the diffusion, so with the exact x̂₀ it gives the 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from .divergence import divergence, signs_like
 from .gaussian_steps import level_at
-from .samplers import Denoiser
 from .schedules import Path
 
 __all__ = ["flow_log_prob", "times_at"]
+
+Denoiser = Callable[[Tensor, Tensor], Tensor]
+"""x̂₀ from noisy rows and their times (n,)."""
 
 SMALL = 32
 """Numbers in a row up to which the trace is exact; beyond, Hutchinson's estimate of it."""

@@ -1,27 +1,47 @@
 """Samplers: from noise to rows, given what the network says a noisy row was before the noise.
 
-DDPM    xₛ ~ q(xₛ | xₜ, x̂₀(xₜ))                                          a Markov chain, one noise a step
-DDIM    xₛ = αₛ x̂₀ + √(σₛ² − ς²) ε̂ + ς ε,   ς = η · DDPM's                η = 0: no noise at all
-Heun    dy/d log s = y − x̂₀,   y = x/α,  s = σ/α                         the probability-flow ODE, second order
+    xₛ = a xₜ + b x̂₀(xₜ) + c ε
+
+DDPM    q(xₛ | xₜ, x̂₀): a Markov chain, one noise a step
+DDIM    xₛ = αₛ x̂₀ + √(σₛ² − c²) ε̂ + c ε,   ε̂ = (xₜ − αₜ x̂₀)/σₜ,   c = η · DDPM's       η = 0: no noise at all
+Heun    dy/d log s = y − x̂₀,   y = x/α,  s = σ/α        the probability-flow ODE, second order: x̂₀ at both ends
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
+import torch
 from torch import Tensor
 
 from ...core.random import normal_like
 from ...core.spec import Spec, is_integer, require
-from .gaussian_steps import level_at, noise_from, posterior_step
+from .gaussian_steps import Level, level_at, posterior_weights
 from .schedules import Path
 
-__all__ = ["DDIM", "DDPM", "Denoiser", "Heun", "Sampler"]
+__all__ = ["DDIM", "DDPM", "Denoiser", "Heun", "Moment", "Sampler", "Step"]
 
-Denoiser = Callable[[Tensor, Tensor], Tensor]
-"""x̂₀ from noisy rows and their times (n,)."""
+Denoiser = Callable[[Tensor, Tensor, Level], Tensor]
+"""x̂₀ from noisy rows, the time of them all (1,) and the level of noise there."""
+
+
+class Moment(NamedTuple):
+    """A time (1,) and its level, for rows of some shape."""
+
+    t: Tensor
+    level: Level
+
+
+class Step(NamedTuple):
+    """From the moment `now` to the earlier `next_` by xₛ = of_x xₜ + of_data x̂₀ + of_noise ε."""
+
+    now: Moment
+    next_: Moment
+    of_x: float
+    of_data: float
+    of_noise: float
 
 
 class Sampler(Spec, axis="diffusion_sampler"):
@@ -39,14 +59,29 @@ class Sampler(Spec, axis="diffusion_sampler"):
         count = self.n or steps
         return [(1 - i / count) ** self.bend for i in range(count + 1)]
 
+    def weights(self, now: Level, next_: Level) -> tuple[Tensor, Tensor, Tensor]:
+        """a, b and c of steps between levels."""
+        raise NotImplementedError(f"{type(self).__name__} must weigh")
+
+    def planned(self, path: Path, times: list[float], like: Tensor) -> list[Step]:
+        """The steps between these times: levels and weights are found for all of them at once, before the first."""
+        exact = torch.tensor(times, dtype=torch.float64, device=like.device)
+        level = level_at(path, exact, 1)
+        before, after = (Level(level.alpha[part], level.sigma[part]) for part in (slice(-1), slice(1, None)))
+        weights = zip(*(part.tolist() for part in self.weights(before, after)), strict=True)
+        wide = (-1, *(1,) * (like.ndim - 1))
+        alphas, sigmas = (part.to(like).view(wide).split(1) for part in level)
+        moments = [Moment(*own) for own in zip(exact.to(like).split(1), map(Level, alphas, sigmas), strict=True)]
+        return [Step(*ends, *own) for ends, own in zip(pairwise(moments), weights, strict=True)]
+
     def walk(self, denoise: Denoiser, path: Path, x: Tensor, steps: int) -> Iterator[Tensor]:
         """All states from noise x at time 1 to new rows: the last step takes x̂₀ itself."""
-        times = self.times(steps)
         yield x
-        for now, next_ in pairwise(times[:-1]):
-            x = self.step(denoise, path, x, now, next_)
+        *before, last = self.planned(path, self.times(steps), x)
+        for step in before:
+            x = self.taken(denoise, x, step)
             yield x
-        yield denoise(x, x.new_full((len(x),), times[-2]))
+        yield denoise(x, *last.now)
 
     def run(self, denoise: Denoiser, path: Path, x: Tensor, steps: int) -> Tensor:
         """New rows from noise x at time 1."""
@@ -54,9 +89,10 @@ class Sampler(Spec, axis="diffusion_sampler"):
             x = state
         return x
 
-    def step(self, denoise: Denoiser, path: Path, x: Tensor, now: float, next_: float) -> Tensor:
-        """One step from time `now` to the earlier `next_`."""
-        raise NotImplementedError(f"{type(self).__name__} must step")
+    def taken(self, denoise: Denoiser, x: Tensor, step: Step) -> Tensor:
+        """The state after a step."""
+        new = (step.of_x * x).add_(denoise(x, *step.now), alpha=step.of_data)
+        return new.add_(normal_like(x), alpha=step.of_noise) if step.of_noise else new
 
 
 class DDPM(Sampler):
@@ -66,10 +102,8 @@ class DDPM(Sampler):
     [1.0, 0.75, 0.5, 0.25, 0.0]
     """
 
-    def step(self, denoise: Denoiser, path: Path, x: Tensor, now: float, next_: float) -> Tensor:
-        t, s = (x.new_full((len(x),), time) for time in (now, next_))
-        mean, deviation = posterior_step(x, denoise(x, t), level_at(path, t, x.ndim), level_at(path, s, x.ndim))
-        return mean + deviation * normal_like(x)
+    def weights(self, now: Level, next_: Level) -> tuple[Tensor, Tensor, Tensor]:
+        return posterior_weights(now, next_)
 
 
 class DDIM(Sampler):
@@ -87,16 +121,10 @@ class DDIM(Sampler):
         super().validate()
         require(isinstance(self.eta, int | float) and 0 <= self.eta <= 1, self, "eta", "from 0 to 1")
 
-    def step(self, denoise: Denoiser, path: Path, x: Tensor, now: float, next_: float) -> Tensor:
-        t, s = (x.new_full((len(x),), time) for time in (now, next_))
-        before, after = level_at(path, t, x.ndim), level_at(path, s, x.ndim)
-        data = denoise(x, t)
-        noise = noise_from(data, x, before)
-        if not self.eta:
-            return after.alpha * data + after.sigma * noise
-        deviation = self.eta * posterior_step(x, data, before, after)[1]
-        kept = (after.sigma.square() - deviation.square()).clamp_min(0).sqrt()
-        return after.alpha * data + kept * noise + deviation * normal_like(x)
+    def weights(self, now: Level, next_: Level) -> tuple[Tensor, Tensor, Tensor]:
+        deviation = self.eta * posterior_weights(now, next_)[2]
+        kept = (next_.sigma.square() - deviation.square()).clamp_min(0).sqrt() / now.sigma
+        return kept, next_.alpha - kept * now.alpha, deviation
 
 
 class Heun(Sampler):
@@ -109,11 +137,11 @@ class Heun(Sampler):
     n: int | None = 30
     bend: ClassVar[float] = 2.0
 
-    def step(self, denoise: Denoiser, path: Path, x: Tensor, now: float, next_: float) -> Tensor:
-        t, s = (x.new_full((len(x),), time) for time in (now, next_))
-        before, after = level_at(path, t, x.ndim), level_at(path, s, x.ndim)
-        shrink = after.sigma / before.sigma
-        data = denoise(x, t)
-        guess = shrink * x + (after.alpha - before.alpha * shrink) * data
-        data = 0.5 * (data + denoise(guess, s))
-        return shrink * x + (after.alpha - before.alpha * shrink) * data
+    def weights(self, now: Level, next_: Level) -> tuple[Tensor, Tensor, Tensor]:
+        shrink = next_.sigma / now.sigma
+        return shrink, next_.alpha - now.alpha * shrink, torch.zeros_like(shrink)
+
+    def taken(self, denoise: Denoiser, x: Tensor, step: Step) -> Tensor:
+        part, data = step.of_x * x, denoise(x, *step.now)
+        again = denoise(part.add(data, alpha=step.of_data), *step.next_)
+        return part.add_(data.add(again), alpha=0.5 * step.of_data)

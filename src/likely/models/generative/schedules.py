@@ -31,14 +31,20 @@ class Path(nn.Module):
         """λ(t) of times (n,)."""
         raise NotImplementedError
 
+    def level(self, t: Tensor) -> tuple[Tensor, Tensor]:
+        """αₜ and σₜ."""
+        log_snr = self.log_snr(t)
+        if self.exploding:
+            return torch.ones_like(t), torch.exp(-0.5 * log_snr)
+        return torch.exp(0.5 * logsigmoid(log_snr)), torch.exp(0.5 * logsigmoid(-log_snr))
+
     def alpha(self, t: Tensor) -> Tensor:
         """αₜ."""
-        return torch.ones_like(t) if self.exploding else torch.exp(0.5 * logsigmoid(self.log_snr(t)))
+        return self.level(t)[0]
 
     def sigma(self, t: Tensor) -> Tensor:
         """σₜ."""
-        log_snr = self.log_snr(t)
-        return torch.exp(-0.5 * log_snr) if self.exploding else torch.exp(0.5 * logsigmoid(-log_snr))
+        return self.level(t)[1]
 
 
 class NoiseSchedule(Spec, axis="noise_schedule"):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from ...core.draws import Refused
 from ...core.errors import DataError
-from ...core.random import evenly, isolated, normal_like
+from ...core.random import drawing, evenly, normal_like
 from ...core.spec import is_integer, require
 from ...core.threads import threads_for
 from ...inference import MAP, Inference
@@ -145,6 +146,9 @@ class ScoreModel(_Generative):
         return MAP(Adam(1e-3), epochs=epochs, batch_size=batch, schedule=Cosine(), clip_norm=10.0, average=EMA(0.999))
 
     # --- questions ----------------------------------------------------------------------------------------------
+    def _question(self, seed: int) -> AbstractContextManager[Any]:
+        return drawing(seed)
+
     def score_function(self, X: Any, condition: Any = None, *, level: int = -1) -> np.ndarray:
         """∇ log p(x) of each row, of the shape of X, in the units of the data; at another level of noise if asked.
 
@@ -158,7 +162,7 @@ class ScoreModel(_Generative):
         step = max(LEAST, BLOCK // width)
         total = np.zeros((len(x), *self.form_.shape))
         for member, weight in enumerate(self.posterior_.weights.double().tolist()):
-            with isolated(self._seed_of_question(None, member)), threads_for(work * min(step, len(x))):
+            with self._question(self._seed_of_question(None, member)), threads_for(work * min(step, len(x))):
                 parts = []
                 for first in range(0, len(x), step):
                     rows = slice(first, first + step)
