@@ -12,7 +12,7 @@ from likely.inference import MAP
 from likely.networks import Network, UNet
 from likely.networks.layers.conv import Conv
 from likely.networks.layers.resample import UPSAMPLES, max_with_indices
-from likely.networks.u_net import Level, Padded, Raise
+from likely.networks.u_net import Double, Level, Padded, Raise
 from likely.optim import Adam
 
 SKIPS = ("concatenate", "add")
@@ -89,6 +89,42 @@ def test_stacked_members_are_each_by_itself(upsample):
     torch.testing.assert_close(together, torch.stack([member(x) for member in members]))
 
 
+@pytest.mark.parametrize("in_shape", [(1, 8, 8), (2, 7, 5), (2, 9), (9,)])
+@pytest.mark.parametrize("patch", [1, 2])
+def test_every_level_hears_of_a_condition(in_shape, patch):
+    """Answers change with the condition, row by row, and are those of the levels alone where nothing is heard."""
+    spec = UNet((3, 4), patch=patch, norm="layer")
+    net = spec.build(in_shape, 2, condition=(5,)).double()
+    x, told = torch.randn(4, *in_shape, dtype=torch.float64), torch.randn(4, 5, dtype=torch.float64)
+    answers = net(x, told)
+    assert answers.shape == (4, *(in_shape[1:] or in_shape), 2)
+    torch.testing.assert_close(net(x[:1], told[:1]), answers[:1])
+    assert bool(((answers - net(x, told + 1.0)).abs().flatten(1).amax(1) > 0).all())
+    doubles = [part for part in net.modules() if isinstance(part, Double)]
+    assert len(doubles) == 3  # down, below, up
+    for part in doubles:
+        part.hear.weight.data.zero_()
+        part.hear.bias.data.zero_()
+    torch.testing.assert_close(net(x, told), net(x, -told))
+
+
+def test_a_condition_of_the_size_of_the_image_joins_its_channels():
+    net = UNet((3,)).build((2, 6, 6), 1, condition=(1, 6, 6))
+    assert net(torch.zeros(4, 2, 6, 6), torch.zeros(4, 1, 6, 6)).shape == (4, 6, 6, 1)
+
+
+def test_patches_are_blocks_that_do_not_meet():
+    """With kernels of one position, a pixel moves the answers of its own block and no others."""
+    net = UNet((4,), patch=2, kernel=1, norm=None, activation="tanh").build((1, 6, 6), 1).double()
+    x = torch.randn(1, 1, 6, 6, dtype=torch.float64)
+    moved = x.clone()
+    moved[0, 0, 2, 3] += 1.0
+    changed = (net(moved) - net(x)).abs()[0, :, :, 0] > 0
+    expected = torch.zeros(6, 6, dtype=torch.bool)
+    expected[2:4, 2:4] = True
+    assert torch.equal(changed, expected)
+
+
 def test_every_parameter_is_learned():
     for upsample in UPSAMPLES:
         net = UNet((2, 3, 4), upsample=upsample, activation="tanh").build((1, 8, 8), 2)
@@ -129,6 +165,7 @@ def test_a_classifier_with_labels_at_pixels_segments_images():
         ({"upsample": "max"}, r"UNet\(upsample='max'\): upsample must be one of nearest, bilinear, unpool, transposed"),
         ({"skip": None}, "skip must be concatenate or add"),
         ({"output": "last"}, "output must be each or mean"),
+        ({"patch": 0}, r"UNet\(patch=0\): patch must be an integer, 1 or more"),
         ({"padding": "valid"}, "padding must be one of zero, circular, reflect"),
     ],
 )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from likely import Classifier
 from likely.core.errors import DataError
 from likely.evaluate import frechet_distance, inception_score
+from likely.priors import Normal
 
 
 class Sure:
@@ -52,6 +54,24 @@ def test_with_a_classifier_the_features_are_its_log_odds():
     rows = np.arange(40)[:, None] % 2
     assert frechet_distance(rows, rows[::-1], Sure(2)) == pytest.approx(0.0, abs=1e-6)
     assert frechet_distance(rows, np.zeros((40, 1)), Sure(2)) > 100
+
+
+def test_any_classifier_of_ours_is_a_feature_map(seed):
+    """Of two classes the features are ±½ of the log-odds: the distance is ½[(Δ mean)² + (Δ deviation)²] of them."""
+    rng = np.random.default_rng(seed)
+    X = np.r_[rng.normal(-1, 1, (80, 2)), rng.normal(1, 1, (80, 2))]
+    model = Classifier(prior=Normal(1.0)).fit(X, np.repeat(["a", "b"], 80))
+    real, made = X[::2], rng.normal(0.5, 2.0, (90, 2))
+    odds = [np.subtract(*np.log(model.predict_proba(rows)).T) for rows in (real, made)]
+    mean, deviation = (np.subtract(*(statistic(own) for own in odds)) for statistic in (np.mean, _deviation))
+    assert frechet_distance(real, made, model) == pytest.approx(0.5 * (mean**2 + deviation**2), rel=1e-5)
+    probabilities = model.predict_proba(made)
+    divergence = (probabilities * np.log(probabilities / probabilities.mean(0))).sum(1).mean()
+    assert inception_score(model, made) == pytest.approx(np.exp(divergence), rel=1e-6)
+
+
+def _deviation(values):
+    return values.std(ddof=1)
 
 
 def test_bad_input_is_named():

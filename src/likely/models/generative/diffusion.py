@@ -145,13 +145,8 @@ class Diffusion(_Generative):
         )
 
     def _settings(self) -> dict[str, Any]:
-        sampler = as_spec(self.sampler, Sampler, "sampler")
-        return {
-            "sampler": sampler,
-            "guidance": float(self.guidance),
-            "weighting": self.weighting,
-            "likelihood": self.likelihood,
-        }
+        names = ("guidance", "weighting", "likelihood")
+        return {"sampler": as_spec(self.sampler, Sampler, "sampler")} | {name: vars(self)[name] for name in names}
 
     def _automatic(self, rows: int) -> Inference:
         batch = min(128, max(1, rows // 4))
