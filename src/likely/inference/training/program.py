@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from ...data.rows import row_size
 from ...networks.layers.dense import Passes
 from ..dataset import Batch, Dataset
 from ..objective import OnEta
@@ -29,8 +30,8 @@ from .precision import Half
 
 __all__ = ["Program", "Single", "Stacked", "stackable"]
 
-FEW = 1 << 23
-"""Numbers of x of which a copy may be kept, in the units of the network."""
+FEW, BLOCK = 1 << 23, 1 << 16
+"""Numbers of x of which a copy may be kept, in the units of the network; and numbers that are brought there at once."""
 
 
 class Program(ABC):
@@ -99,7 +100,8 @@ class Program(ABC):
         self.passes.prepared = True  # type: ignore[union-attr]
         objective = cast(OnEta, self.problem.objective)
         y = objective.indexed(data.y) if isinstance(data.y, Tensor) else data.y
-        return replace(data, x=prepare(whole.batch(slice(None)).x), y=y)
+        rows = max(1, BLOCK // row_size(data.x))
+        return replace(data, x=torch.cat([prepare(block.x) for block in whole.blocks(rows=rows)]), y=y)
 
     # --- the loss and its gradient ------------------------------------------------------------------------------
     def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> float:

@@ -13,6 +13,7 @@ Centre and scale are the mean and the standard deviation over the training rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -30,8 +31,11 @@ OF_QUARTILES = 1.3489795003921634
 """The interquartile range of a normal distribution in units of its standard deviation."""
 SMALLEST = 1e-30
 """No scale is below it, so that float32 holds them all."""
-ENTRIES, SORTED = 1 << 22, 1 << 14
-"""Numbers that moments are taken of, and numbers of a column that quartiles are: they need not see every row."""
+ENTRIES, LEAST, SORTED = 1 << 20, 2_000, 1 << 14
+"""Numbers that moments are taken of, but of no fewer rows than that, and numbers of a column that quartiles are taken
+of: units need not see every row."""
+BLOCK = 1 << 16
+"""Numbers that are worked on at once."""
 
 
 class Statistics(NamedTuple):
@@ -98,7 +102,7 @@ def statistics(x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None
         if not bool(weight.all()):
             entries, weight = entries[weight > 0], weight[weight > 0]
     lowest, highest = _ends(entries, columns)
-    count = max(1, ENTRIES // max(1, entries[0].numel()))
+    count = max(LEAST, ENTRIES // max(1, entries[0].numel()))
     step = -(-len(entries) // count)
     table = _by_column(entries[::step], columns).double()  # (entries, columns)
     weights = table.new_ones(len(entries[::step])) if weight is None else weight[::step]
@@ -115,20 +119,23 @@ def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unse
 
     The ends are those of all rows: where the table is a sample of them, each end counts as one of the `unseen` rows.
     """
-    centre, squared = weight @ x, x.square()
+    centre = weight @ x
     end = torch.maximum(highest - centre, centre - lowest)
-    scale = (weight @ (x - centre).square_() + unseen * end.square()).sqrt()
+    scale = (_mean(x, weight, lambda part: (part - centre).square_()) + unseen * end.square()).sqrt()
     far = end > FAR * scale
-    binary = (lowest >= 0) & (highest <= 1) & ((x - squared).amax(0) == 0)  # in [0, 1] only 0 and 1 are their squares
+    gaps = [(part - part.square()).amax(0) for part in x.split(_rows(x))]  # in [0, 1] only 0 and 1 are their squares
+    binary = (lowest >= 0) & (highest <= 1) & (torch.stack(gaps).amax(0) == 0)
     constant = scale <= 1e-12 * torch.maximum(lowest.abs(), highest.abs())  # what is left is rounding
-    present = weight @ x.sign().abs_()
+    present = _mean(x, weight, lambda part: part.sign().abs_())
     sparse = (present < 0.5) & ~constant
-    size = ((weight @ squared) / present.clamp_min(1e-300)).sqrt()
+    size = (_mean(x, weight, torch.square) / present.clamp_min(1e-300)).sqrt()
     heavy = torch.zeros_like(far)
-    for column in (far & ~binary & ~constant).nonzero().ravel().tolist():
-        values, own = x[:, column], weight
+    doubtful = (far & ~binary & ~constant).nonzero().ravel()
+    for column, entries in zip(doubtful.tolist(), x[:, doubtful].T.contiguous(), strict=True):
+        values, own = entries, weight
         if sparse[column]:
-            values, own = values.abs()[values != 0], weight[values != 0]
+            kept = values.nonzero().ravel()
+            values, own = values[kept].abs_(), weight[kept]
             middle, bulk, whole = torch.zeros(()), float(_quantiles(values, own, (0.5,))), float(size[column])
         else:
             low, middle, high = _quantiles(values, own, (0.25, 0.5, 0.75))
@@ -140,6 +147,16 @@ def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unse
     centre = torch.where(constant, lowest, torch.where(binary, 0.0, centre))
     scale = torch.where(constant | binary, 1.0, scale).clamp_min(SMALLEST)
     return Statistics(centre, scale, heavy.double() / LIMIT if bool(heavy.any()) else None)
+
+
+def _mean(x: Tensor, weight: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Σ w f(x) of each column, by blocks of rows that stay in the cache."""
+    parts = zip(x.split(_rows(x)), weight.split(_rows(x)), strict=True)
+    return torch.stack([own @ function(part) for part, own in parts]).sum(0)
+
+
+def _rows(x: Tensor) -> int:
+    return max(1, BLOCK // max(1, x.shape[1]))
 
 
 def _quantiles(values: Tensor, weight: Tensor, levels: tuple[float, ...]) -> Tensor:
