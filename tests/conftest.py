@@ -19,13 +19,27 @@ import torch
 hypothesis.settings.register_profile("likely", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("likely")
 
+SHIFT = int(os.environ.get("LIKELY_SEED_SHIFT", "0"))
+
+
+def pytest_addoption(parser):
+    parser.addoption("--seeds", type=int, default=1, help="run each test that takes `seed` with so many of them")
+
+
+def pytest_generate_tests(metafunc):
+    count = metafunc.config.getoption("--seeds")
+    given = any("seed" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
+    if count > 1 and "seed" in metafunc.fixturenames and not given:
+        metafunc.parametrize("seed", range(SHIFT, SHIFT + count))
+
 
 @pytest.fixture(autouse=True)
-def settled():
+def settled(request):
     """The same seeds before, and one thread unless OMP_NUM_THREADS says otherwise; torch unchanged after."""
-    random.seed(0)
-    np.random.seed(0)  # noqa: NPY002 (scikit-learn draws from numpy's global state where random_state is None)
-    torch.manual_seed(0)
+    seed = request.getfixturevalue("seed") if "seed" in request.fixturenames else 0
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 (scikit-learn draws from numpy's global state where random_state is None)
+    torch.manual_seed(seed)
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     before = _defaults()
     yield
@@ -46,8 +60,11 @@ def _defaults():
 
 @pytest.fixture
 def seed():
-    """The seed of a statistical test: 0, or what `make portable` shifts it to. Such a test passes for all but a few."""
-    return int(os.environ.get("LIKELY_SEED_SHIFT", "0"))
+    """The seed of a statistical test: 0, or what `make portable` shifts it to. Such a test passes for all but a few:
+
+    `pytest --seeds 50 tests/sampling` counts how many.
+    """
+    return SHIFT
 
 
 @pytest.fixture(scope="session")

@@ -41,10 +41,10 @@ def known():
 
 
 @pytest.fixture
-def draws():
+def draws(seed):
     """Rows from the truth of `known`: y = x + ε with ε standard normal."""
 
-    def sample(count, seed=0):
+    def sample(count, seed=seed):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(count, 1))
         return X, X[:, 0] + rng.normal(size=count)

@@ -34,11 +34,11 @@ def scores(chains, facts, expected):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("size", [1, 10, 100])
-def test_mean_and_covariance_of_a_normal(method, size):
+def test_mean_and_covariance_of_a_normal(method, size, seed):
     """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 2e-4 in all."""
     log_prob, mean, covariance = correlated(size)
     count = 1000 if isinstance(method, Langevin) else 150
-    chains = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, random_state=3)
+    chains = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, random_state=seed)
     centred = chains.draws - mean
     assert float(scores(chains, chains.draws, mean).max()) < 5
     assert float(scores(chains, centred.square(), covariance.diagonal()).max()) < 5
@@ -53,13 +53,13 @@ def bent(x):
     return -0.5 * x[:, 0].square() - 0.5 * ((x[:, 1] - 0.5 * x[:, 0].square()) / 0.5).square()
 
 
-def moved(method, moves):
+def moved(method, moves, seed):
     """p-values of both coordinates, and how far from uncorrelated they are, after moves from 20,000 exact draws."""
-    noise = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    noise = torch.randn(20_000, 2, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     start = torch.stack([noise[:, 0], 0.5 * noise[:, 0].square() + 0.5 * noise[:, 1]], 1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        chains = sample(bent, start, method, draws=moves, warmup=0, random_state=1)
+        chains = sample(bent, start, method, draws=moves, warmup=0, random_state=seed)
     x = chains.draws[:, -1]
     assert not torch.equal(x, start)
     one, two = x[:, 0].numpy(), ((x[:, 1] - 0.5 * x[:, 0].square()) / 0.5).numpy()
@@ -77,15 +77,15 @@ def moved(method, moves):
         Langevin(step_size=0.7),
     ],
 )
-def test_exact_draws_stay_exact(method):
+def test_exact_draws_stay_exact(method, seed):
     """Steps so large that many moves are refused; a right sampler fails with probability 4e-4."""
-    first, second, error = moved(method, 3)
+    first, second, error = moved(method, 3, seed)
     assert min(first, second) > 1e-4
     assert error < 4
 
 
-def test_invariance_finds_out_a_chain_that_is_not():
-    first, second, _ = moved(Langevin(step_size=0.7, adjusted=False), 3)
+def test_invariance_finds_out_a_chain_that_is_not(seed):
+    first, second, _ = moved(Langevin(step_size=0.7, adjusted=False), 3, seed)
     assert min(first, second) < 1e-8
 
 
@@ -106,7 +106,7 @@ def normal_normal(generator):
 
 def beta_binomial(generator):
     """θ ~ Beta(2, 3), y ~ Binomial(10, θ), on the unit interval."""
-    torch.manual_seed(3)
+    torch.manual_seed(generator.initial_seed())
     theta = Beta(torch.tensor([2.0], dtype=torch.float64), 3.0).sample((POSTERIORS,))
     y = Binomial(10, theta[:, 0]).sample()
 
@@ -136,13 +136,13 @@ def hierarchical(generator):
 
 @pytest.mark.parametrize("model", [normal_normal, beta_binomial, hierarchical])
 @pytest.mark.parametrize("method", METHODS)
-def test_ranks_are_uniform(method, model):
+def test_ranks_are_uniform(method, model, seed):
     """All posteriors are chains of one run; a right sampler fails with probability 1e-4 for each unknown."""
-    truth, start, log_prob, support = model(torch.Generator().manual_seed(7))
+    truth, start, log_prob, support = model(torch.Generator().manual_seed(seed + 7))
     thin = 12 if isinstance(method, Langevin) else 4
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # each chain has its own target
-        chains = sample(log_prob, start, method, draws=DRAWS * thin, warmup=100, random_state=0, support=support)
+        chains = sample(log_prob, start, method, draws=DRAWS * thin, warmup=100, random_state=seed, support=support)
     ranks = (chains.draws[:, ::thin] < truth[:, None]).sum(1).numpy()
     for rank in ranks.T[:3]:  # of the four z, which are alike, one
         assert chisquare(np.bincount(rank, minlength=DRAWS + 1)).pvalue > 1e-4

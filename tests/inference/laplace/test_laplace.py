@@ -76,11 +76,11 @@ def test_weights_are_counts(regression):
         assert weighted.info["log_evidence"] == pytest.approx(repeated.info["log_evidence"], abs=1e-8)
 
 
-def test_draws_have_the_posterior_covariance(regression):
+def test_draws_have_the_posterior_covariance(regression, seed):
     X, y = regression
     for form in FORMS:
         posterior = Regressor(Normal(scale=0.7), prior=PROPER, inference=Laplace(form)).fit(X, y).posterior_
-        drawn = posterior.draw(40_000, torch.Generator().manual_seed(0)).parameters
+        drawn = posterior.draw(40_000, torch.Generator().manual_seed(seed)).parameters
         flat = torch.cat([drawn["network.weight"].flatten(1), drawn["network.bias"]], 1).numpy()
         wanted = covariance(posterior)
         scale = np.sqrt(np.outer(wanted.diagonal(), wanted.diagonal()))

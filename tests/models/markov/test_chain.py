@@ -142,10 +142,10 @@ def test_shapes_and_lengths_are_checked():
         offsets_of([2.5, 2.5], 5)
 
 
-def test_sampled_chains_have_the_frequencies_of_their_matrix():
+def test_sampled_chains_have_the_frequencies_of_their_matrix(seed):
     """200,000 moves: a frequency deviates by more than 5 standard errors with probability below 1e-6."""
     transition = np.array([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.0, 0.4, 0.6]])
-    uniform = np.random.default_rng(0).random((2000, 101))
+    uniform = np.random.default_rng(seed).random((2000, 101))
     path = sample_states(np.array([0.3, 0.0, 0.7]), transition, uniform)
     counts = np.zeros((3, 3))
     np.add.at(counts, (path[:, :-1].ravel(), path[:, 1:].ravel()), 1)

@@ -284,22 +284,22 @@ def test_a_component_without_rows_begins_again():
 
 # --- answers ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", KINDS)
-def test_distributions_and_samples(kind):
+def test_distributions_and_samples(kind, seed):
     """5,000 draws: six standard errors of each mean and variance."""
     X = clouds()
-    model = GaussianMixture(2, kind, inference=EM(max_iter=300), random_state=0).fit(X)
+    model = GaussianMixture(2, kind, inference=EM(max_iter=300), random_state=seed).fit(X)
     rows = torch.from_numpy(X)
     np.testing.assert_allclose(model.distribution().log_prob(rows), model.log_prob(X), rtol=1e-9)
     joint = np.stack([one.log_prob(rows).numpy() for one in model.distributions_], 1) + np.log(model.weights_)
     np.testing.assert_allclose(np.logaddexp.reduce(joint, 1), model.log_prob(X), rtol=1e-9)
-    drawn, component = model.sample(5000, random_state=0, return_hidden=True)
+    drawn, component = model.sample(5000, random_state=seed, return_hidden=True)
     for k, one in enumerate(model.distributions_):
         own = drawn[component == k]
         scale = np.sqrt(one.variance.numpy())
         error = scale / np.sqrt(len(own))
         assert (np.abs(own.mean(0) - one.mean.numpy()) < 6 * error).all()
         assert (np.abs(own.var(0) - one.variance.numpy()) < 6 * np.sqrt(2) * scale * error).all()
-    again = GaussianMixture(2, kind, random_state=0).fit(drawn)
+    again = GaussianMixture(2, kind, random_state=seed).fit(drawn)
     np.testing.assert_allclose(again.score(drawn), model.score(drawn), atol=0.02)
 
 
@@ -318,12 +318,14 @@ def test_saved_and_loaded_it_is_the_same(tmp_path, kind):
         assert getattr(loaded, name) == getattr(model, name)
 
 
-def test_more_starts_are_never_worse():
+@pytest.mark.filterwarnings("ignore::likely.core.errors.LikelyWarning")
+def test_more_starts_are_never_worse(seed):
+    """For any seed; of four components from random rows one may fall on a few rows, where the floor holds it."""
     X = clouds(rows=300)
     finals = []
     for starts in (1, 4, 8):
         inference = EM(max_iter=300, starts=starts)
-        finals.append(GaussianMixture(4, inference=inference, init="random", random_state=5).fit(X).log_likelihood_)
+        finals.append(GaussianMixture(4, inference=inference, init="random", random_state=seed).fit(X).log_likelihood_)
     assert finals[0] <= finals[1] + 0.01
     assert finals[1] <= finals[2] + 0.01
 

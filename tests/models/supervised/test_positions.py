@@ -157,7 +157,8 @@ def test_rows_of_tokens_with_one_target_are_flattened(tokens):
         model.set_params(network=MLP((8,)), inference=QUICK, random_state=0)
         answer = model.fit(X, target).predict(X)
         assert answer.shape == (ROWS,)
-        np.testing.assert_array_equal(answer, model.fit(rows, target).predict(rows))
+        flat = model.fit(rows, target).predict(rows)
+        np.testing.assert_allclose(answer, flat, rtol=0, atol=1e-3 * np.std(target))  # 30 steps in float32
 
 
 def test_vectors_at_positions(tokens):
@@ -296,4 +297,5 @@ def test_saved_and_loaded_the_answers_are_the_same(tokens, images, tmp_path):
 def test_tensors_of_any_shape_are_rows(tokens):
     X, y, _ = tokens
     model = Regressor().fit(torch.tensor(X), torch.tensor(y))
-    np.testing.assert_array_equal(model.predict(torch.tensor(X)), Regressor().fit(X, y).predict(X))
+    expected = Regressor().fit(X, y).predict(X)
+    np.testing.assert_allclose(model.predict(torch.tensor(X)), expected, rtol=0, atol=1e-9 * np.std(y))

@@ -261,9 +261,9 @@ def test_a_document_without_words_has_the_mean_of_the_prior():
     assert np.isfinite(full.perplexity(X))
 
 
-def test_sampled_documents_have_the_lengths_and_topics_of_the_model():
+def test_sampled_documents_have_the_lengths_and_topics_of_the_model(seed):
     model = fitted()
-    drawn = model.sample(2000, random_state=3, length=50)
+    drawn = model.sample(2000, random_state=seed, length=50)
     assert drawn.shape == (2000, 60)
     np.testing.assert_array_equal(np.asarray(drawn.sum(1)).ravel(), 50)
     expected = model.document_prior_ / model.document_prior_.sum() @ model.topic_word_
