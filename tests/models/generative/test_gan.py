@@ -159,7 +159,7 @@ def test_real_and_generated_rows_do_not_share_batch_statistics():
 
 # --- codes ----------------------------------------------------------------------------------------------------------
 def test_a_categorical_code_finds_the_groups():
-    """Four groups 10 standard deviations apart: chance agrees with 25 %; 97 % or more in each of 8 seeds."""
+    """Four groups 10 standard deviations apart, of which codes at random would name 25 % or little more."""
     centres = np.array([[-2.0, -2.0], [-2.0, 2.0], [2.0, -2.0], [2.0, 2.0]])
     rng = np.random.default_rng(0)
     labels = rng.integers(4, size=800)
