@@ -2,7 +2,8 @@
 
     red, blue, red, –   →   1, 0, 1, NaN   →   red, blue, red, –
 
-What a model of the rows themselves needs: unlike the encodings of `data.columns`, each column stays one number.
+What a model of the rows themselves needs: unlike the encodings of `data.columns`, each column stays one number. New
+rows have the types of the training rows, whatever their values: a column of integers is rounded.
 """
 
 from __future__ import annotations
@@ -16,11 +17,16 @@ import numpy as np
 import polars as pl
 
 from ..core.declared import TEXTS
+from ..core.draws import Form
 from ..core.errors import DataError, ModelFileError
 from .columns import as_numbers, as_text, kind_of
 from .frame import some
 
-__all__ = ["Coded", "coded_from_json"]
+__all__ = ["Coded", "coded_from_json", "table_of"]
+
+INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
+TYPES = {"number": (*INTEGERS, "Float32", "Float64"), "boolean": ("Boolean",), "category": ("String", "Categorical")}
+"""The types that columns of each kind may have had, as polars names them."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +36,8 @@ class Coded:
     name: str
     kind: Literal["number", "boolean", "category"]
     levels: tuple[str, ...] = ()
+    dtype: str = ""
+    """The type of the training column; where none is known, the widest one of its kind."""
 
     @staticmethod
     def of(series: nw.Series[Any]) -> Coded:
@@ -42,8 +50,13 @@ class Coded:
                 f"Column {series.name!r} holds {kind}s, which are not numbers; leave it out (--ignore), or convert it."
             )
         if kind == "category":
-            return Coded(str(series.name), "category", tuple(sorted(set(as_text(series).drop_nulls().to_list()))))
-        return Coded(str(series.name), "boolean" if kind == "boolean" else "number")
+            dtype = "String" if series.dtype == nw.String else "Categorical"
+            levels = tuple(sorted(set(as_text(series).drop_nulls().to_list())))
+            return Coded(str(series.name), "category", levels, dtype)
+        if kind == "boolean":
+            return Coded(str(series.name), "boolean", dtype="Boolean")
+        dtype = type(series.dtype).__name__
+        return Coded(str(series.name), "number", dtype=dtype if dtype in TYPES["number"] else "Float64")
 
     def encode(self, series: nw.Series[Any]) -> np.ndarray:
         """Numbers; NaN where the table has a gap."""
@@ -64,14 +77,23 @@ class Coded:
             )
         return codes
 
-    def decode(self, values: np.ndarray) -> pl.Series:
-        """The column of a table that these numbers stand for."""
+    def decode(self, values: np.ndarray, *, means: bool = False) -> pl.Series:
+        """The column of a table that these numbers stand for, in the type of the training column.
+
+        `means` says that some are means, which integers cannot hold: then they are floats.
+
+        >>> Coded("age", "number", dtype="Int64").decode(np.array([3.0, 4.2])).to_list()
+        [3, 4]
+        """
         if self.kind == "category":
-            return pl.Series(self.name, [None if np.isnan(v) else self.levels[int(v)] for v in values], dtype=pl.String)
-        whole = bool(np.isfinite(values).all()) and bool((values == np.round(values)).all())
-        if self.kind == "boolean" and whole and set(values) <= {0.0, 1.0}:
-            return pl.Series(self.name, values.astype(bool))
-        return pl.Series(self.name, values.astype(np.int64) if whole and np.abs(values).max() < 2**53 else values)
+            texts = [None if np.isnan(v) else self.levels[int(v)] for v in values]
+            return pl.Series(self.name, texts, dtype=getattr(pl, self.dtype or "String"))
+        if self.kind == "boolean":
+            return pl.Series(self.name, [None if np.isnan(v) else v > 0.5 for v in values], dtype=pl.Boolean)
+        series = pl.Series(self.name, values, dtype=pl.Float64)
+        if self.dtype in INTEGERS:
+            return series if means else _rounded(series, self.dtype)
+        return series.cast(getattr(pl, self.dtype or "Float64"))
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, for model files."""
@@ -83,9 +105,39 @@ def coded_from_json(columns: Sequence[Any]) -> tuple[Coded, ...]:
     for column in columns:
         if column["kind"] not in ("number", "boolean", "category"):
             raise ModelFileError(f"The file has a column of an unknown kind {column['kind']!r}.")
+        if column.get("dtype", "") not in ("", *TYPES[column["kind"]]):
+            raise ModelFileError(f"The file has a column of an unknown type {column['dtype']!r}.")
     names = [column["name"] for column in columns]
     if not TEXTS.holds(names) or len(set(names)) < len(names):
         raise ModelFileError(f"The file has columns without names of their own: {names!r}.")
     if not all(TEXTS.holds(column["levels"]) for column in columns):
         raise ModelFileError("The file has levels of a column that are not a list of words.")
-    return tuple(Coded(column["name"], column["kind"], tuple(column["levels"])) for column in columns)
+    return tuple(Coded(c["name"], c["kind"], tuple(c["levels"]), c.get("dtype", "")) for c in columns)
+
+
+def table_of(columns: Sequence[Coded], values: np.ndarray, form: Form, filled: np.ndarray | None = None) -> Any:
+    """Rows (n, columns) as a table of polars or pandas; `filled` (n, columns) says which values are means.
+
+    >>> table_of([Coded("size", "number", dtype="Float64")], np.array([[1.0], [2.0]]), "polars")["size"].to_list()
+    [1.0, 2.0]
+    """
+    means = np.zeros(len(columns), bool) if filled is None else filled.any(0)
+    parts = zip(columns, values.T, means, strict=True)
+    table = pl.DataFrame([column.decode(own, means=bool(some)) for column, own, some in parts])
+    if form == "polars":
+        return table
+    import pandas as pd
+
+    own = {c.name: pd.Categorical(table[c.name].to_list(), c.levels) for c in columns if c.dtype == "Categorical"}
+    plain = {name: series.to_list() for name, series in table.to_dict().items()}
+    narrow = {name: str(kind).lower() for name, kind in table.schema.items() if kind.is_numeric()}
+    gone = {name for name in narrow if table[name].null_count()}
+    frame = pd.DataFrame(plain | own, columns=table.columns)
+    return frame.astype({name: kind for name, kind in narrow.items() if name not in gone})
+
+
+def _rounded(series: pl.Series, dtype: str) -> pl.Series:
+    """Integers of a type, no smaller and no larger than it holds."""
+    bounds = np.iinfo(dtype.lower())
+    highest = float(bounds.max) if bounds.bits < 64 else np.nextafter(float(bounds.max), 0)
+    return series.fill_nan(None).round().clip(float(bounds.min), highest).cast(getattr(pl, dtype))

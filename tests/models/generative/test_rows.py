@@ -67,3 +67,22 @@ def test_a_file_describes_the_form():
         with pytest.raises(ModelFileError, match="rows of shape"):
             RowForm.from_json(form.to_json() | change)
     assert torch.is_tensor(form.rows(None, TABLE))
+
+
+def test_draws_are_numbers_that_a_column_was_recorded_in():
+    """The nearest one; columns whose numbers hardly repeat, and labels, stay as they are."""
+    frame = {"rate": [1 / 3, 0.7, 1 / 3, 0.7], "size": [1.0, 2.0, 3.0, 4.0], "kind": ["a", "b", "a", "b"]}
+    form, _ = RowForm.read(None, frame)
+    new = form.as_recorded(torch.tensor([[0.5, 2.2, 1.0], [0.53, -9.0, 0.0], [9.0, 9.0, 0.0], [-9.0, 1.5, 1.0]]))
+    assert new[:, 0].tolist() == [1 / 3, 0.7, 0.7, 1 / 3]
+    torch.testing.assert_close(new[:, 1:], torch.tensor([[2.2, 1], [-9, 0], [9, 0], [1.5, 1]]).double())
+    assert RowForm.from_json(form.to_json()) == form
+    one, _ = RowForm.read(None, {"constant": [3.0] * 4})
+    assert one.as_recorded(torch.tensor([[2.0], [4.0]])).tolist() == [[3.0], [3.0]]
+
+
+@pytest.mark.parametrize("recorded", [[[2.0, 1.0]], [["a"]], [[], []]])
+def test_recorded_numbers_of_a_file_fit_its_columns(recorded):
+    form, _ = RowForm.read(None, {"rate": [0.5, 0.7, 0.5, 0.7]})
+    with pytest.raises(ModelFileError, match="recorded numbers that do not fit its columns"):
+        RowForm.from_json(form.to_json() | {"recorded": recorded})

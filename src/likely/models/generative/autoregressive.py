@@ -147,4 +147,4 @@ class Autoregressive(_Generative):
             values = total[:, slot]
             best = values.argmax(1).double() if values.shape[1] > 1 else values[:, 0]
             out[rows, column] = torch.where(out[rows, column].isnan(), best, out[rows, column])
-        return self.form_.given(out.unflatten(1, self.form_.shape))
+        return self.form_.given(out.unflatten(1, self.form_.shape), x.isnan())

@@ -305,7 +305,7 @@ class _Generative(DensityMixin, Estimator):
             with self._question(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
                 parts.append(ask(self.posterior_, member, "drawn", len(rows), *own))
         order = torch.cat([rows for _, rows in owners]).argsort()
-        new = self.form_.given(torch.cat([self._cpu(x) for x, _ in parts])[order])
+        new = self.form_.given(self._as_recorded(torch.cat([self._cpu(x) for x, _ in parts])[order]))
         hidden = [self._cpu(code) for _, code in parts if code is not None]
         return new, torch.cat(hidden)[order].numpy() if hidden else None
 
@@ -320,7 +320,7 @@ class _Generative(DensityMixin, Estimator):
         filled = self._completed(x.double(), given, count, seed)
         if draws is not None:
             return [self.form_.given(rows) for rows in filled] if self.form_.columns else filled.numpy()
-        return self.form_.given(self._summary(x.double(), filled))
+        return self.form_.given(self._summary(x.double(), filled), x.isnan())
 
     def _summary(self, x: Tensor, filled: Tensor) -> Tensor:
         """The mean of draws (draws, n, *shape) where x is missing; for labels the most frequent one."""
@@ -346,6 +346,7 @@ class _Generative(DensityMixin, Estimator):
                 inputs = self._placed(x[part])
                 with self._question(spread(seed, member + 2)[member + 1]):
                     new = self._cpu(ask(self.posterior_, member, "complete", inputs, given, len(own)))
+                new = self._as_recorded(new)
                 gaps = x[part].isnan()
                 out[own[:, None], part] = torch.where(gaps, new, x[part])
         return out
@@ -357,6 +358,11 @@ class _Generative(DensityMixin, Estimator):
         A model whose code asks for the current generator itself has `drawing` here: that costs nothing.
         """
         return isolated(seed)
+
+    def _as_recorded(self, x: Tensor) -> Tensor:
+        """Draws in the numbers that columns of a table were recorded in, unless a likelihood says what they are."""
+        told = not isinstance(getattr(self, "likelihood", "auto"), str)
+        return x if told else self.form_.as_recorded(x)
 
     def _asked(self, X: Any, condition: Any, *, cast: bool = True) -> tuple[Tensor, Tensor | None]:
         check_is_fitted(self)

@@ -17,10 +17,11 @@ ALIKE = 1e-7
 
 
 def warn_of_constants(model: Any, x: Tensor) -> None:
-    """Say which column of a table has no width; its model holds it at a small one. NaN does not count."""
+    """Say which column of numbers has no width; its model holds it at a small one. NaN does not count."""
     flat = x.flatten(1).double()
+    labels = [index for index, column in enumerate(model.form_.columns) if column.kind != "number"]
     lowest, highest = (part.amin(0) for part in (flat.nan_to_num(torch.inf), -flat.nan_to_num(-torch.inf)))
-    constant = (lowest == -highest).nonzero().ravel().tolist()
+    constant = [column for column in (lowest == -highest).nonzero().ravel().tolist() if column not in labels]
     if constant and len(model.form_.shape) == 1:
         warnings.warn(
             f"Column {model._name(constant[0])} of X has one value in all rows: its density has no bound, so it is "

@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from ...core.draws import count_of
-from ...core.errors import SpecError
+from ...core.errors import DataError, SpecError
 from ...core.random import current_generator, drawing, evenly, normal_like
 from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
@@ -31,12 +31,11 @@ from ...priors import Flat
 from .argument import Argument
 from .base import _Generative
 from .constants import warn_of_constants
-from .features import Features
 from .field import Field
-from .gaussian_steps import Level, Predicts, data_from, forward_draw, level_at, target_of
+from .gaussian_steps import Level, Predicts, data_from, forward_draw, level_at, noise_from, target_of
 from .module import DensityModule, ask
+from .points import Points
 from .probability_flow import flow_log_prob
-from .rows import refuse_text
 from .samplers import DDPM, Denoiser, Sampler
 from .schedules import Cosine, NoiseSchedule, Path
 
@@ -59,6 +58,8 @@ class Diffusion(_Generative):
     the "noise", the "data" or the "velocity" (`predict`). `schedule` says how noise comes: `Cosine()`, `Linear()`,
     `Exploding()`, or `Learned()`. `sampler` is `DDPM()`, `DDIM(n)` or `Heun(n)`; `guidance` > 1 pushes draws towards
     their condition, beyond p(x | condition). A condition may be a label, a vector, or an image (of fewer pixels too).
+    In a table, text and booleans are points too (see `points`): draws have labels, and the bound counts their
+    probability.
 
     Training minimises ‖target − answer‖² at all times (`weighting="simple"`), or the bound itself ("bound").
     `log_prob` is that bound over `steps` steps, or with `likelihood="flow"` an estimate by the probability-flow ODE.
@@ -132,16 +133,20 @@ class Diffusion(_Generative):
 
     def _check_rows(self, x: Tensor) -> None:
         super()._check_rows(x)
-        refuse_text(self.form_, "Diffusion adds noise to numbers")
+        labels = [column.name for column in self.form_.columns if column.kind != "number"]
+        if labels and self.likelihood == "flow":
+            raise DataError(
+                f"Column {labels[0]!r} has labels, of which a flow has no probability; use likelihood='bound'."
+            )
         warn_of_constants(self, x)
 
     def _module(self) -> DensityModule:
         condition = None if self.condition_ is None else self.condition_.shape
         predict: Predicts = vars(self)["predict"]
         schedule = as_spec(self.schedule, NoiseSchedule, "schedule")
-        units = Features(self.columns_, self.form_.shape, missing=False)
+        units = Points(self.columns_, self.form_.shape)
         return Denoising(
-            self.network, units, self.form_.shape, condition, predict, schedule, self.steps, self._settings()
+            self.network, units, units.out_shape, condition, predict, schedule, self.steps, self._settings()
         )
 
     def _settings(self) -> dict[str, Any]:
@@ -185,7 +190,7 @@ class Denoising(DensityModule):
     def __init__(
         self,
         network: Any,
-        units: Features,
+        units: Points,
         shape: tuple[int, ...],
         condition: tuple[int, ...] | None,
         predict: Predicts,
@@ -233,7 +238,14 @@ class Denoising(DensityModule):
     def answer(self, x: Tensor, t: Tensor, told: Tensor | None, level: Level) -> Tensor:
         """What the network says of noisy rows, which it sees with a variance of about 1."""
         inside = x / (level.alpha.square() + level.sigma.square()).sqrt() if self.path.exploding else x
-        return self.field(inside, t, told)
+        answer = self.field(inside, t, told)
+        return self.with_labels(answer, x, level) if self.units.labels else answer
+
+    def with_labels(self, answer: Tensor, x: Tensor, level: Level) -> Tensor:
+        """For labels the network tells chances given the rest of the row, which Bayes' rule joins with their noise."""
+        data = self.units.label_means(answer, x, level.alpha, level.sigma)
+        own = target_of(self.predict, data, noise_from(data, x, level), level)
+        return torch.cat([answer[:, : self.units.dense], own[:, self.units.dense :]], 1)
 
     def data(self, x: Tensor, t: Tensor, told: Tensor | None, level: Level | None = None) -> Tensor:
         """x̂₀ of rows at times (n,), or at one time (1,) whose level is known."""
@@ -265,7 +277,7 @@ class Denoising(DensityModule):
             hidden = torch.empty(len(x), device=x.device).uniform_(generator=current_generator(x.device))
             told = self.told(condition, hidden >= (UNCONDITIONED if self.training else 0.0))
         if self.settings["weighting"] == "bound" or not self.training:
-            return self.constant(z) - self.term(z, (t * self.steps).ceil().clamp_min(1), told)
+            return self.constant(x, z) - self.term(z, (t * self.steps).ceil().clamp_min(1), told)
         level = level_at(self.path, t, z.ndim)
         noise = normal_like(z)
         answer = self.answer(level.alpha * z + level.sigma * noise, t, told, level)
@@ -279,16 +291,22 @@ class Denoising(DensityModule):
         fall = self.path.log_snr(s).exp() - self.path.log_snr(t).exp()
         return 0.5 * self.steps * fall * (z - guess).square().flatten(1).sum(1)
 
-    def constant(self, z: Tensor) -> Tensor:
-        """E log p(x | z₀) − KL(q(x₁|x) ‖ p(x₁)) in the units of the data: closed forms without the network."""
-        size = z[0].numel()
+    def constant(self, x: Tensor, z: Tensor) -> Tensor:
+        """E log p(x | z₀) − KL(q(x₁|x) ‖ p(x₁)) in the units of the data: closed forms without the network.
+
+        For labels the first is a draw; it is 0 where the first noise is too little to mistake one for another.
+        """
+        size, dense = z[0].numel(), self.units.dense
         ends = torch.tensor([0.0, 1.0], dtype=z.dtype, device=z.device)
         alpha, sigma = self.path.alpha(ends), self.path.sigma(ends)
-        first = -0.5 * size * (1 + math.log(2 * math.pi)) - size * torch.log(sigma[0] / alpha[0])
+        first = -dense * (0.5 + 0.5 * math.log(2 * math.pi) + torch.log(sigma[0] / alpha[0]))
+        if dense < size:
+            noisy = alpha[0] * z + sigma[0] * normal_like(z)
+            first = first + self.units.label_log_prob(noisy, x, alpha[0], sigma[0])
         variance = self.noise_variance(z)
         drift = (alpha[1] ** 2 * z.square().flatten(1).sum(1)) / variance
         last = 0.5 * (drift + size * (sigma[1] ** 2 / variance - 1 - torch.log(sigma[1] ** 2 / variance)))
-        return first - last - self.units.scale.log().sum()
+        return first - last - self.units.volume
 
     def noise_variance(self, like: Tensor) -> Tensor:
         """The variance of a number at time 1, where new rows begin."""
@@ -299,12 +317,12 @@ class Denoising(DensityModule):
         z, told = self.units(x), self.told(condition)
         if self.settings["likelihood"] == "flow":
             value = flow_log_prob(lambda rows, t: self.data(rows, t, told), self.path, z, float(self.noise_variance(z)))
-            return value - self.units.scale.log().sum(), torch.zeros_like(value)
+            return value - self.units.volume, torch.zeros_like(value)
         values = []
         shift = torch.rand(len(x), generator=current_generator(x.device), dtype=x.dtype)
         for k in range(draws):  # times of one row are spread evenly over all steps
             index = (((shift + k / draws) % 1.0) * self.steps).floor() + 1
-            values.append(self.constant(z) - self.term(z, index, told))
+            values.append(self.constant(x, z) - self.term(z, index, told))
         each = torch.stack(values)
         return each.mean(0), each.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(each[0], math.nan)
 
@@ -331,9 +349,10 @@ class Denoising(DensityModule):
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
         """Known parts are noised to each level and joined with what the model makes; a step is repeated to agree."""
-        rows = x.repeat(draws, *(1 for _ in self.shape))
+        rows = x.repeat(draws, *(1 for _ in x.shape[1:]))
         given = None if condition is None else condition.repeat(draws, *(1 for _ in condition.shape[1:]))
-        gaps, z = rows.isnan(), self.units(rows).nan_to_num()
+        gone, z = rows.isnan(), self.units(rows).nan_to_num()
+        gaps = self.units.spread(gone)
         sampler = DDPM(min(100, self.steps))
         denoise = self.denoiser(given, clip=True)
         state = self.noise(len(z))
@@ -345,4 +364,4 @@ class Denoising(DensityModule):
                 new = torch.where(gaps, new, level.alpha * z + level.sigma * normal_like(z))
                 state = forward_draw(new, level, step.now.level) if jump + 1 < JUMPS else new
         data = self.back(denoise(state, *last.now))
-        return torch.where(gaps, data, rows).unflatten(0, (draws, len(x)))
+        return torch.where(gone, data, rows).unflatten(0, (draws, len(x)))

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import one_hot
 
-from ..emissions import Columns
+from ..emissions import Columns, Part
 
 __all__ = ["Features", "is_binary", "sampled"]
 
@@ -38,8 +38,7 @@ class Features(nn.Module):
         self.classes: list[int] = []
         """For each column: how many classes it has, 1 for numbers."""
         for part in columns.parts:
-            several = part.likelihood.labels and (part.target.classes or 0) > 2
-            self.classes += [part.target.classes if several else 1] * (part.columns.stop - part.columns.start)  # type: ignore[list-item]
+            self.classes += [self.classes_of(part)] * (part.columns.stop - part.columns.start)
         width = len(self.classes)
         self.labels = [index for index, count in enumerate(self.classes) if count > 1]
         self.numbers = [index for index, count in enumerate(self.classes) if count == 1]
@@ -48,6 +47,12 @@ class Features(nn.Module):
         """Whether features keep the shape of a row."""
         self.register_buffer("centre", torch.zeros(width))
         self.register_buffer("scale", torch.ones(width))
+
+    @staticmethod
+    def classes_of(part: Part) -> int:
+        """How many numbers one column of a part becomes: two labels are told by one."""
+        classes = part.target.classes or 2
+        return classes if part.likelihood.labels and classes > 2 else 1
 
     @property
     def owners(self) -> list[int]:

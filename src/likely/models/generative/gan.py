@@ -30,11 +30,10 @@ from ...optim import Adam
 from ...priors import Flat
 from .base import _Generative
 from .critic_penalties import CriticPenalty
-from .features import Features
 from .gan_losses import LOSSES, weighted_mean
 from .info_codes import Codes, as_codes
 from .module import DensityModule, ask
-from .rows import refuse_text
+from .points import Points
 from .whole_rows import WholeRows
 
 __all__ = ["GAN"]
@@ -144,19 +143,16 @@ class GAN(_Generative):
     def _likelihood(self) -> Any:
         return Normal()
 
-    def _check_rows(self, x: Tensor) -> None:
-        super()._check_rows(x)
-        refuse_text(self.form_, "GAN makes numbers")
-
     def _automatic(self, rows: int) -> Inference:
         batch = min(128, max(1, rows // 4))
         epochs = max(20, min(4_000, STEPS * batch // max(1, rows)))
         return MAP(Adam(1e-3, betas=(0.5, 0.9)), epochs=epochs, batch_size=batch, average=EMA(0.999))
 
     def _module(self) -> DensityModule:
+        units = Points(self.columns_, self.form_.shape)
         return Adversarial(
-            Features(self.columns_, self.form_.shape, missing=False),
-            self.form_.shape,
+            units,
+            units.out_shape,
             None if self.condition_ is None else self.condition_.shape,
             networks=(self.generator, self.critic),
             latent=self.latent,
@@ -204,7 +200,7 @@ class Adversarial(DensityModule):
 
     def __init__(
         self,
-        units: Features,
+        units: Points,
         shape: tuple[int, ...],
         condition: tuple[int, ...] | None,
         *,
@@ -317,7 +313,7 @@ class Adversarial(DensityModule):
         """Rows in the units of the networks."""
         if codes is not None:
             noise = torch.cat([self.codes.encode(codes), noise], 1)  # type: ignore[union-attr]
-        return self.generator(noise, condition).unflatten(1, self.shape)  # type: ignore[no-any-return]
+        return self.units.drawn(self.generator(noise, condition).unflatten(1, self.shape))
 
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
         return self.drawn(count, condition)[0]
@@ -339,4 +335,7 @@ class Adversarial(DensityModule):
         return self.codes.read(self._answer(self.units(x), condition))
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
-        raise DataError("GAN cannot hold some columns and draw the rest; give them as a condition: fit(X, condition).")
+        raise DataError(
+            "GAN cannot hold some columns and draw the rest; give them as a condition, fit(X, condition), or use "
+            "Autoregressive, Flow, VAE or Diffusion."
+        )

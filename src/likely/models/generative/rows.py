@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 import torch
 from torch import Tensor
 
+from ...core.declared import NUMBERS
 from ...core.draws import Form, form_of
 from ...core.errors import DataError, ModelFileError
 from ...core.random import isolated
 from ...core.validation import as_rows
-from ...data.coded import Coded, coded_from_json
+from ...data.coded import Coded, coded_from_json, table_of
 from ...data.frame import as_frame, column_of
 from ...inference.dataset import Batch
 from ...inference.training.perturb import augmented
@@ -28,6 +28,8 @@ __all__ = ["RowForm", "as_shown", "augmentation", "refuse_text"]
 
 MOST = 10**8
 """Numbers that one row of a model in a file may have."""
+DISTINCT = 4096
+"""Numbers that a column may be recorded in, at most."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,8 @@ class RowForm:
     kind: Form
     shape: tuple[int, ...]
     columns: tuple[Coded, ...] = ()
+    recorded: tuple[tuple[float, ...], ...] = ()
+    """For each column of a table the numbers that it was recorded in, rising; none where they hardly repeat."""
 
     @staticmethod
     def read(model: Any, X: Any) -> tuple[RowForm, Tensor]:
@@ -58,7 +62,8 @@ class RowForm:
             if model is not None:
                 model.n_features_in_ = len(columns)
                 model.feature_names_in_ = np.array([column.name for column in columns], dtype=object)
-            return form, form.rows(model, X)
+            x = form.rows(model, X)
+            return replace(form, recorded=tuple(_recorded(c, own) for c, own in zip(columns, x.T, strict=True))), x
         x = as_rows(model, X, reset=True, missing=True)
         return RowForm("array", tuple(x.shape[1:])), x
 
@@ -98,23 +103,40 @@ class RowForm:
             raise DataError(f"condition has {len(x)} rows; it must have 1, or n = {count}.")
         return torch.from_numpy(np.repeat(x, count // len(x), 0))
 
-    def given(self, x: Tensor) -> Any:
-        """Rows in the form that the training rows had: an array (n, *shape), or a table."""
+    def as_recorded(self, x: Tensor) -> Tensor:
+        """New rows (…, columns) with the nearest number that a column was recorded in, as 37.5 for 37.4981.
+
+        >>> form, _ = RowForm.read(None, {"rate": [0.5, 1.25, 0.5, 1.25], "size": [1.0, 2.0, 3.0, 4.0]})
+        >>> form.as_recorded(torch.tensor([[0.7, 2.2]])).tolist()
+        [[0.5, 2.200000047683716]]
+        """
+        if not any(self.recorded):
+            return x
+        x = x.double()
+        for index, numbers in enumerate(self.recorded):
+            if numbers:
+                known, own = torch.tensor(numbers, dtype=x.dtype), x[..., index].contiguous()
+                above = torch.searchsorted(known, own).clamp(1, len(known) - 1) if len(known) > 1 else own.long() * 0
+                below = (above - 1).clamp_min(0)
+                x[..., index] = torch.where(own - known[below] <= known[above] - own, known[below], known[above])
+        return x
+
+    def given(self, x: Tensor, filled: Tensor | None = None) -> Any:
+        """Rows in the form that the training rows had: an array (n, *shape), or a table.
+
+        `filled` says which values are means: a column of integers with some of them is one of floats.
+        """
         values = x.cpu().numpy()
         if not self.columns:
             return values
-        table = pl.DataFrame([column.decode(own) for column, own in zip(self.columns, values.T, strict=True)])
-        if self.kind == "polars":
-            return table
-        import pandas as pd
-
-        return pd.DataFrame(table.to_dict(as_series=False))
+        return table_of(self.columns, values, self.kind, None if filled is None else filled.cpu().numpy())
 
     # --- files --------------------------------------------------------------------------------------------------
     def to_json(self) -> dict[str, Any]:
         """Plain data, for model files."""
         columns = [column.to_json() for column in self.columns]
-        return {"kind": self.kind, "shape": list(self.shape), "columns": columns}
+        recorded = [list(numbers) for numbers in self.recorded]
+        return {"kind": self.kind, "shape": list(self.shape), "columns": columns, "recorded": recorded}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> RowForm:
@@ -124,7 +146,19 @@ class RowForm:
         tables = data["kind"] in ("pandas", "polars") if columns else data["kind"] == "array"
         if not sizes or not shape or not tables or (columns and shape != (len(columns),)):
             raise ModelFileError(f"The file has rows of shape {data['shape']!r} in the form {data['kind']!r}.")
-        return RowForm(data["kind"], shape, columns)
+        recorded = data.get("recorded", [])
+        if not all(NUMBERS.holds(numbers) and numbers == sorted(numbers) for numbers in recorded) or (
+            recorded and len(recorded) != len(columns)
+        ):
+            raise ModelFileError("The file has recorded numbers that do not fit its columns.")
+        return RowForm(data["kind"], shape, columns, tuple(map(tuple, recorded)))
+
+
+def _recorded(column: Coded, values: Tensor) -> tuple[float, ...]:
+    """The distinct numbers of a column, if each is there twice on average."""
+    distinct = values[~values.isnan()].unique()
+    few = column.kind == "number" and len(distinct) <= DISTINCT and 2 * len(distinct) <= len(values)
+    return tuple(distinct.tolist()) if few else ()
 
 
 def augmentation(inference: Any) -> Any:
@@ -173,14 +207,14 @@ def _by_index(condition: Any, shape: tuple[int, ...]) -> Any:
 def refuse_text(form: RowForm, why: str) -> None:
     """Raise a `DataError` for a table with a column of text, where the model's numbers mean sizes.
 
-    >>> refuse_text(RowForm.read(None, {"colour": ["red", "blue"]})[0], "Diffusion adds noise to numbers")
+    >>> refuse_text(RowForm.read(None, {"colour": ["red", "blue"]})[0], "ScoreModel has gradients of numbers")
     Traceback (most recent call last):
     ...
-    likely.core.errors.DataError: Column 'colour' is text, and Diffusion adds noise to numbers; Autoregressive, ...
+    likely.core.errors.DataError: Column 'colour' is text, and ScoreModel has gradients of numbers; Autoregressive, ...
     """
     text = [column.name for column in form.columns if column.kind == "category"]
     if text:
         raise DataError(
-            f"Column {text[0]!r} is text, and {why}; Autoregressive, VAE and Flow take tables with text. Or give it as "
-            "a condition."
+            f"Column {text[0]!r} is text, and {why}; Autoregressive, Flow, VAE, Diffusion and GAN take tables with "
+            "text. Or give it as a condition."
         )

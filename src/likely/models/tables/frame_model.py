@@ -18,7 +18,7 @@ from torch import Tensor
 from ...core.draws import count_of, form_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.estimator import Estimator
-from ...data.coded import Coded, coded_from_json
+from ...data.coded import Coded, coded_from_json, table_of
 from ...data.columns import as_text
 from ...data.frame import as_frame, column_of
 from ...likelihoods import Bernoulli, Categorical, Likelihood
@@ -126,10 +126,11 @@ class FrameModel(Estimator):
         """
         check_is_fitted(self, "model_")
         if self._whole:
-            filled = self.model_.impute(self._rows(as_frame(frame)), draws=draws, random_state=random_state)
-            return self._as_given(filled) if draws is None else [self._as_given(table) for table in filled]
+            return self.model_.impute(self._rows(as_frame(frame)), draws=draws, random_state=random_state)
         if draws is None:
-            return self._table(self._in_order(frame, self.model_.impute))
+            rows = as_frame(frame)
+            gaps = np.column_stack([np.isnan(c.encode(column_of(rows, c.name, "The table"))) for c in self.coded_])
+            return table_of(self.coded_, self._in_order(frame, self.model_.impute), self.form_, gaps)
 
         def ask(rows: Any) -> Any:
             several = self.model_.impute(rows, draws=draws, random_state=random_state)
@@ -138,16 +139,7 @@ class FrameModel(Estimator):
         return [self._table(values) for values in np.moveaxis(self._in_order(frame, ask), 1, 0)]
 
     def _table(self, values: np.ndarray) -> Any:
-        return self._as_given(
-            pl.DataFrame([column.decode(own) for column, own in zip(self.coded_, values.T, strict=True)])
-        )
-
-    def _as_given(self, table: pl.DataFrame) -> Any:
-        if self.form_ == "polars":
-            return table
-        import pandas as pd
-
-        return pd.DataFrame(table.to_dict(as_series=False))
+        return table_of(self.coded_, values, self.form_)
 
     def sample(self, n: int = 1, random_state: Any = None, *, return_hidden: bool = False) -> Any:
         """n new rows (of one sequence, if the model is of sequences) as a table of the kind that was fitted.
@@ -159,7 +151,7 @@ class FrameModel(Estimator):
             raise DataError(f"{type(self.model_).__name__} cannot make new rows.")
         count = count_of(n)
         if self._whole:
-            return self._as_given(self.model_.sample(count, random_state=random_state))
+            return self.model_.sample(count, random_state=random_state)
         steps = {"n": 1, "length": count} if self._sequential else {"n": count}
         rows, hidden = self.model_.sample(**steps, random_state=random_state, return_hidden=True)
         values = np.asarray(rows).reshape(count, len(self.coded_))
@@ -191,7 +183,8 @@ class FrameModel(Estimator):
 
     def _rows(self, rows: nw.DataFrame[Any]) -> Any:
         if self._whole:
-            return pl.DataFrame({column.name: _listed(column_of(rows, column.name)) for column in self.coded_})
+            own = rows.select([column_of(rows, column.name, "The table").name for column in self.coded_]).to_native()
+            return own if form_of(own) != "array" else pl.DataFrame({c: _listed(rows[c]) for c in rows.columns})
         columns = [column.encode(column_of(rows, column.name, "The table")) for column in self.coded_]
         values = np.column_stack(columns)
         if not self._sequential:
