@@ -44,3 +44,46 @@ def test_targets_are_drawn_for_each_row_of_a_table(run, shop, regressor):
 def test_a_table_too_many_or_too_few_is_told(run, refused, mixture, shop, regressor):
     refused(run("sample", "m", "points.csv"), "m is a model of rows", "takes no TABLE")
     refused(run("sample", regressor), "is a model of 'spend' given other columns; give the TABLE that has them")
+
+
+@pytest.fixture
+def flow(run):
+    rng = np.random.default_rng(0)
+    size, kind = rng.normal(size=40), rng.choice(["low", "high"], 40)
+    pl.DataFrame({"size": size, "kind": kind, "count": rng.integers(0, 9, 40)}).write_csv("mixed.csv")
+    text = "flow('affine', layers=1, network=mlp(hidden=[4]), inference=map(epochs=2))"
+    said = run("fit", "mixed.csv", "--model", text, "-o", "flow")
+    assert said.code == 0
+    assert "likely impute flow TABLE, or likely sample flow" in said.out
+    return load("flow")
+
+
+def test_columns_of_new_rows_can_be_held(run, flow):
+    drawn = pl.read_csv(run("sample", "flow", "-n", 5, "--fix", "kind=low", "--fix", "count=3").out.encode())
+    assert drawn.schema == {"size": pl.Float64, "kind": pl.String, "count": pl.Int64}
+    assert drawn["kind"].to_list() == ["low"] * 5
+    assert drawn["count"].to_list() == [3] * 5
+    held = flow.sample(5, {"kind": "low", "count": 3}, 0)
+    np.testing.assert_allclose(drawn["size"], held["size"], rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("fix", "message"),
+    [
+        ("kind", "--fix 'kind' must be COLUMN=VALUE"),
+        ("knid=low", "the model has no column 'knid'. Did you mean 'kind'? It has size, kind, count."),
+        ("kind=lo", "Column 'kind' has 'lo' at row 0, which training did not show; known: 'high', 'low'."),
+        ("size=big", "--fix 'size=big': the column has numbers, and 'big' is not one."),
+    ],
+)
+def test_what_cannot_be_held_is_named(run, flow, fix, message):
+    said = run("sample", "flow", "--fix", fix)
+    assert said.code != 0
+    assert message in " ".join(said.err.split())
+
+
+def test_rows_are_scored_by_their_log_probability(run, flow):
+    said = run("evaluate", "flow", "mixed.csv", "--json").json()
+    rows = pl.read_csv("mixed.csv")
+    assert said["log_score"] == pytest.approx(flow.log_prob(rows).mean(), rel=1e-6)
+    assert "a lower bound" in run("evaluate", "flow", "mixed.csv").out  # counts are spread over their unit

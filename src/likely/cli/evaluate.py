@@ -1,15 +1,16 @@
-"""`likely evaluate`: how good a saved model is on rows that have a target."""
+"""`likely evaluate`: how good a saved model is on rows that have a target, or of rows themselves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..core.errors import DataError
 from .options import (
     JsonOption,
     ModelArgument,
     TableArgument,
     UnseenOption,
-    load_model,
+    load_any,
     with_target,
 )
 from .output import print_json, print_table
@@ -17,7 +18,7 @@ from .output import print_json, print_table
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..models import TableModel
+    from ..models import FrameModel, TableModel
 
 __all__ = ["evaluate", "measures"]
 
@@ -28,13 +29,19 @@ def evaluate(
     unseen: UnseenOption = "error",
     json: JsonOption = False,
 ) -> None:
-    """Score a model on the rows of TABLE: log score, errors, and how often its intervals hold the target."""
-    from ..data import read_table
+    """Score a model on the rows of TABLE: log score, errors, and how often its intervals hold the target.
 
-    fitted = load_model(model, unseen)
-    result = measures(fitted, read_table(table))
+    A model of the rows themselves has the log score alone.
+    """
+    from ..data import read_table
+    from ..models import FrameModel
+
+    fitted = load_any(model, unseen)
+    rows_only = isinstance(fitted, FrameModel)
+    result = row_measures(fitted, read_table(table)) if rows_only else measures(fitted, read_table(table))
     if json:
-        print_json({"model": str(model), "table": str(table), "target": fitted.target, **_values(result)})
+        target = {} if rows_only else {"target": fitted.target}
+        print_json({"model": str(model), "table": str(table), **target, **_values(result)})
         return
     from ..evaluate.result import plus_minus
 
@@ -42,6 +49,22 @@ def evaluate(
     rows = [(name, value, meaning) for name, (value, meaning) in result.items()]
     rows[1] = ("log_score", plus_minus(rows[1][1], error), rows[1][2])
     print_table(f"{model} on {table}", ["measure", "value", "meaning"], rows)
+
+
+def row_measures(model: FrameModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:
+    """The log score of rows, or of sequences, by a model of them."""
+    import numpy as np
+
+    if not hasattr(model.model_, "log_prob"):
+        raise DataError(f"{type(model.model_).__name__} has no log-probability of rows to score them by.")
+    scores = model.log_prob(rows)
+    spread = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
+    kind = {"exact": "", "bound": ", a lower bound", "estimate": ", an estimate"}[model.log_prob_kind_]
+    return {
+        "rows": (rows.height, "of the table"),
+        "log_score": (float(scores.mean()), f"mean log p(row){kind}; higher is better"),
+        "log_score_error": (spread, "its standard error"),
+    }
 
 
 def measures(model: TableModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:

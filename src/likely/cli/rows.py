@@ -31,6 +31,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
     from ..core.parse import parse_call
     from ..inference import Inference
     from ..likelihoods import Likelihood
+    from ..networks import Network
 
     def maker(name: str) -> Callable[..., Any]:
         def make(*args: Any, **kwargs: Any) -> Any:
@@ -42,7 +43,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
         return make
 
     names = [name for name in models.__all__ if name not in (*SUPERVISED, *OTHERS)]
-    axes: list[Any] = [Likelihood, Inference]
+    axes: list[Any] = [Likelihood, Inference, Network]
     try:
         return parse_call(text, {name: maker(name) for name in names}, axes, "model of rows")
     except SpecError as error:
@@ -95,7 +96,8 @@ def fit_rows(
         fit.append(f"squared distance {number(result['inertia'])}")
     if "n_iter" in result:
         fit.append(f"{int(result['n_iter'])} steps")
-    follow = "decode" if hasattr(inner, "decode") else "predict"
+    fills = getattr(inner, "takes_tables", False) and hasattr(inner, "impute")
+    follow = "decode" if hasattr(inner, "decode") else "impute" if fills else "predict"
     lines(
         {
             "table": f"{table}: {rows.height} rows of {', '.join(columns)}",

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..core.errors import DataError
+from ..data.frame import some
 from .options import JsonOption, ModelArgument, RandomStateOption, check_out
 from .output import lines, print_json
 from .predict import ENDINGS, give, write_table
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..core.estimator import Estimator
+    from ..models import FrameModel
 
 __all__ = ["sample"]
 
@@ -27,6 +30,10 @@ def sample(
         typer.Argument(metavar="[TABLE]", help="For a model of a target: the rows to draw targets for."),
     ] = None,
     rows: Annotated[int, typer.Option("--rows", "-n", metavar="NUMBER", help="How many draws.", min=1)] = 10,
+    fix: Annotated[
+        list[str] | None,
+        typer.Option("--fix", metavar="COLUMN=VALUE", help="Hold a column of new rows at a value; may be repeated."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the draws (.csv, .tsv, .parquet).")
     ] = None,
@@ -40,7 +47,7 @@ def sample(
     from .. import load
 
     check_out(out, ENDINGS)
-    drawn = _draw(load(model), model, table, rows, random_state)
+    drawn = _draw(load(model), model, table, rows, fix, random_state)
     if out is not None:
         write_table(drawn, out)
     if json:
@@ -51,7 +58,9 @@ def sample(
         give(drawn)
 
 
-def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, random_state: int) -> pl.DataFrame:
+def _draw(
+    fitted: Estimator, source: Path, table: Path | None, rows: int, fix: list[str] | None, random_state: int
+) -> pl.DataFrame:
     import polars as pl
 
     from ..data import read_table
@@ -60,8 +69,10 @@ def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, random
     if isinstance(fitted, FrameModel):
         if table is not None:
             raise DataError(f"{source} is a model of rows: it makes rows of its own and takes no TABLE.")
-        return fitted.sample(rows, random_state=random_state, return_hidden=True)
+        return fitted.sample(rows, _fixed(fitted, fix), random_state, return_hidden=True)
     if isinstance(fitted, TableModel):
+        if fix:
+            raise DataError(f"--fix holds columns of new rows; {source} takes them from TABLE.")
         if table is None:
             raise DataError(
                 f"{source} is a model of {fitted.target!r} given other columns; give the TABLE that has them."
@@ -71,3 +82,27 @@ def _draw(fitted: Estimator, source: Path, table: Path | None, rows: int, random
         columns = {"row": list(range(given.height)) * rows, fitted.target: draws.reshape(-1)}
         return pl.DataFrame(columns)
     raise DataError(f"{source} holds a {type(fitted).__name__}, which takes arrays; fit it with `likely fit`.")
+
+
+def _fixed(fitted: FrameModel, fix: list[str] | None) -> dict[str, Any] | None:
+    """What COLUMN=VALUE say: numbers where the column has numbers."""
+    kinds = {column.name: column.kind for column in fitted.coded_}
+    held: dict[str, Any] = {}
+    for text in fix or ():
+        name, sign, value = text.partition("=")
+        if not sign:
+            raise DataError(f"--fix {text!r} must be COLUMN=VALUE, such as --fix {next(iter(kinds))}=…")
+        if name not in kinds:
+            known = get_close_matches(name, kinds, n=1)
+            hint = f" Did you mean {known[0]!r}?" if known else ""
+            raise DataError(f"--fix {text!r}: the model has no column {name!r}.{hint} It has {some(kinds)}.")
+        held[name] = value if kinds[name] == "category" else _number(value, text, kinds[name])
+    return held or None
+
+
+def _number(value: str, text: str, kind: str) -> float | bool:
+    words = {"true": True, "false": False}
+    try:
+        return words[value.lower()] if value.lower() in words else float(value)
+    except ValueError:
+        raise DataError(f"--fix {text!r}: the column has {kind}s, and {value!r} is not one.") from None

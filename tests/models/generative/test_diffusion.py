@@ -6,7 +6,6 @@ import math
 import warnings
 
 import numpy as np
-import polars as pl
 import pytest
 import torch
 
@@ -19,9 +18,9 @@ from likely.inference.training.averaging import EMA
 from likely.likelihoods import Normal
 from likely.models.generative import DDIM, DDPM, Cosine, Exploding, Heun, Learned, Linear
 from likely.models.generative.diffusion import Denoising, Diffusion
-from likely.models.generative.features import Features
 from likely.models.generative.gaussian_steps import level_at
 from likely.models.generative.observed import columns_of
+from likely.models.generative.points import Points
 from likely.networks import MLP, UNet
 from likely.optim import Adam
 
@@ -47,9 +46,7 @@ class Exact(Denoising):
 def exact_module(schedule, steps):
     x = torch.tensor([[-1.0], [1.0]], dtype=torch.float64)
     settings = {"sampler": DDPM(), "guidance": 1.0, "weighting": "bound", "likelihood": "bound"}
-    module = Exact(
-        SMALL, Features(columns_of(Normal(), x), (1,), missing=False), (1,), None, "data", schedule, steps, settings
-    )
+    module = Exact(SMALL, Points(columns_of(Normal(), x), (1,)), (1,), None, "data", schedule, steps, settings)
     return module.double().eval()
 
 
@@ -222,7 +219,6 @@ def test_a_file_gives_the_same_answers(schedule, sampler, tmp_path):
         (lambda: diffusion(predict="score").fit(ROWS), SpecError, "predict='score' must be one of 'noise', 'data'"),
         (lambda: diffusion(steps=1).fit(ROWS), SpecError, "steps=1 must be an integer of 2 or more"),
         (lambda: diffusion(guidance=-1).fit(ROWS), SpecError, "guidance=-1 must be a number, 0 or more"),
-        (lambda: diffusion().fit(pl.DataFrame({"a": ["x", "y"], "b": [1.0, 2.0]})), DataError, "Column 'a' is text"),
         (lambda: diffusion().fit(np.where(ROWS > 3, np.nan, ROWS)), DataError, "Diffusion cannot marginalise"),
     ],
 )

@@ -6,6 +6,7 @@ p(row) = model( columns of the row ),   rows of one sequence in the order of the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any, Self
 
 import narwhals as nw
@@ -22,6 +23,7 @@ from ...data.coded import Coded, coded_from_json, table_of
 from ...data.columns import as_text
 from ...data.frame import as_frame, column_of
 from ...likelihoods import Bernoulli, Categorical, Likelihood
+from ..generative.rows import RowForm
 
 __all__ = ["FrameModel"]
 
@@ -106,7 +108,7 @@ class FrameModel(Estimator):
     @property
     def log_prob_kind_(self) -> str:
         """Whether `log_prob` is "exact", a "bound" or an "estimate": as the model says."""
-        return str(self.model.log_prob_kind_)
+        return str(self.__dict__.get("model_", self.model).log_prob_kind_)
 
     def log_prob(self, frame: Any) -> np.ndarray:
         """log p of each row, or of each sequence."""
@@ -141,18 +143,23 @@ class FrameModel(Estimator):
     def _table(self, values: np.ndarray) -> Any:
         return table_of(self.coded_, values, self.form_)
 
-    def sample(self, n: int = 1, random_state: Any = None, *, return_hidden: bool = False) -> Any:
+    def sample(
+        self, n: int = 1, condition: Any = None, random_state: Any = None, *, return_hidden: bool = False
+    ) -> Any:
         """n new rows (of one sequence, if the model is of sequences) as a table of the kind that was fitted.
 
-        With `return_hidden`, a column more says which component or state each row came from.
+        `condition` fixes some columns: a dict or a table of their values, of 1 row or n. With `return_hidden`, a column
+        more says which component or state each row came from.
         """
         check_is_fitted(self, "model_")
         if not hasattr(self.model_, "sample"):
             raise DataError(f"{type(self.model_).__name__} cannot make new rows.")
         count = count_of(n)
         if self._whole:
-            return self.model_.sample(count, random_state=random_state)
+            return self.model_.sample(count, condition, random_state)
         steps = {"n": 1, "length": count} if self._sequential else {"n": count}
+        if condition is not None:
+            steps["condition"] = self._fixed(condition, count)
         rows, hidden = self.model_.sample(**steps, random_state=random_state, return_hidden=True)
         values = np.asarray(rows).reshape(count, len(self.coded_))
         table = self._table(values)
@@ -164,6 +171,12 @@ class FrameModel(Estimator):
             if self.form_ == "pandas"
             else table.with_columns(pl.Series(self.hidden_name, own))
         )
+
+    def _fixed(self, condition: Any, count: int) -> Any:
+        """Rows that are NaN where the model is to choose."""
+        if self._sequential or "condition" not in signature(self.model_.sample).parameters:
+            raise DataError(f"{type(self.model_).__name__} cannot hold some columns of new rows and draw the rest.")
+        return RowForm("polars", (len(self.coded_),), tuple(self.coded_)).fixed(condition, count).numpy()
 
     @property
     def hidden_name(self) -> str:
