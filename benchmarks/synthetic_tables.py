@@ -1,46 +1,43 @@
-"""Synthetic rows of three real mixed tables by `Autoregressive`, against a Gaussian copula; and their gaps filled.
+"""Synthetic rows of three real mixed tables by `Autoregressive`, `Flow` and `VAE`, against CTGAN and a Gaussian copula.
 
 Each table is split in half. Judged on the half that no model saw: the classifier test (½ is perfect), the score of
 boosted trees taught by synthetic rows (beside those taught by real ones), and whether synthetic rows lie nearer to
-training rows than to held-out ones (½ without copying). Imputation hides 20 % of the values of the second half at
-random; errors are the mean over columns of RMSE / standard deviation for numbers and of the error rate for labels.
+training rows than to held-out ones (½ without copying). All models have their defaults; the same seed gives the same
+rows. CTGAN is left out where it is not installed.
 """
 
 from __future__ import annotations
 
-import errno
+import importlib.util
 import time
-from typing import Any
+import warnings
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from scipy.stats import norm
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-from sklearn.impute import IterativeImputer
 
-from likely import Autoregressive
+from likely import VAE, Autoregressive, Flow
 from likely.evaluate import closest_record, two_sample
 
-from .datasets import FOLDER
+from .datasets import mixed_table
 from .timing import Result, show
 
-__all__ = ["GaussianCopula", "read_table", "run"]
+__all__ = ["CTGANRows", "GaussianCopula", "halves", "run"]
 
-TARGETS = {"abalone": "rings", "german_credit": "risk", "adult": "income"}
-MOST = 8_000
-"""Rows of a table, at most."""
-MISSING = 0.2
+TARGETS = {"Benefits": "ui", "Computers": "price", "Kakadu": "answer"}
+"""What trees are taught to predict. Defaults were chosen on other tables."""
+OURS = (Autoregressive, Flow, VAE)
 
 
-def read_table(name: str) -> pl.DataFrame:
-    """A table without its incomplete rows; codes of labels are text."""
-    path = FOLDER / f"{name}.csv.gz"
-    if not path.exists():
-        raise FileNotFoundError(errno.ENOENT, "no such table", str(path))
-    frame = pl.read_csv(path).drop_nulls()
-    frame = frame.with_columns(pl.col("risk").cast(pl.String)) if "risk" in frame.columns else frame
-    return frame.sample(min(MOST, len(frame)), seed=0, shuffle=True)
+class Judged(NamedTuple):
+    """How synthetic rows of one table did, and the seconds that the fit took."""
+
+    test: float
+    taught: float
+    nearer: float
+    seconds: float
 
 
 class GaussianCopula:
@@ -77,37 +74,86 @@ class GaussianCopula:
         return pl.DataFrame(out, schema=self.schema)
 
 
+class CTGANRows:
+    """CTGAN with its defaults."""
+
+    def fit(self, frame: pl.DataFrame) -> CTGANRows:
+        from ctgan import CTGAN
+
+        self.schema = frame.schema
+        labels = [name for name, kind in frame.schema.items() if kind == pl.String]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.model = CTGAN(verbose=False, enable_gpu=False)
+            self.model.set_random_state(0)
+            self.model.fit(frame.to_pandas(), labels)
+        return self
+
+    def sample(self, n: int, random_state: int = 0) -> pl.DataFrame:
+        self.model.set_random_state(random_state)
+        drawn = self.model.sample(n)
+        return pl.DataFrame({name: drawn[name].to_list() for name in self.schema}, schema=self.schema, strict=False)
+
+
+def halves(name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Rows to fit, and rows to judge by; a label that training has not shown has no probability."""
+    frame = mixed_table(name)
+    train, test = frame[: len(frame) // 2], frame[len(frame) // 2 :]
+    for column, kind in frame.schema.items():
+        test = test.filter(pl.col(column).is_in(train[column].unique().to_list())) if kind == pl.String else test
+    return train, test
+
+
 def run(repeats: int = 1) -> list[Result]:
-    """Three tables, each by its own lines."""
-    results = []
-    for name, target in TARGETS.items():
-        frame = read_table(name)
-        train, test = frame[: len(frame) // 2], frame[len(frame) // 2 :]
-        for column, kind in frame.schema.items():  # a label that training has not shown has no probability
-            test = test.filter(pl.col(column).is_in(train[column].unique().to_list())) if kind == pl.String else test
-        began = time.process_time()
-        model = Autoregressive(random_state=0).fit(train)
-        seconds = time.process_time() - began
-        ours, theirs = (_judged(maker, train, test, target) for maker in (model, GaussianCopula().fit(train)))
-        real = _taught(train, test, target)
-        words = (
-            f"classifier test {ours[0]:.3f} against {theirs[0]:.3f}; taught by synthetic rows {ours[1]:.3f} against "
-            f"{theirs[1]:.3f}, by real ones {real:.3f}; nearer to training {ours[2]:.3f} against {theirs[2]:.3f}; "
-            f"log p {model.score(test):.2f}; fit {seconds:.0f} s"
-        )
-        gains = ours[0] - 0.5, theirs[0] - 0.5
-        better = ours[1] >= theirs[1]
-        results.append(Result(f"synthetic rows, {name}", "copula", *gains, words, better, 1.0, "test − ½"))
-        results.append(_imputed(model, train, test, name))
-    return results
+    """A line for each of our models and each peer: means over the tables."""
+    peers: dict[str, Any] = {"copula": GaussianCopula}
+    if importlib.util.find_spec("ctgan") is None:
+        print("CTGAN is left out: ctgan is not installed.", flush=True)
+    else:
+        peers["CTGAN"] = CTGANRows
+    makers = {kind.__name__: lambda kind=kind: kind(random_state=0) for kind in OURS} | peers
+    judged: dict[str, list[Judged]] = {name: [] for name in makers}
+    real = []
+    for table, target in TARGETS.items():
+        train, test = halves(table)
+        real.append(taught(train, test, target))
+        for name, make in makers.items():
+            judged[name].append(judge(make(), train, test, target))
+            print(f"{table} {len(train)} × {train.width}, {name}: {judged[name][-1]}", flush=True)
+    lines = []
+    for kind in OURS:
+        for peer in peers:
+            lines += _compared(kind.__name__, peer, judged, float(np.mean(real)))
+    return lines
 
 
-def _judged(maker: Any, train: pl.DataFrame, test: pl.DataFrame, target: str) -> tuple[float, float, float]:
+def _compared(name: str, peer: str, judged: dict[str, list[Judged]], real: float) -> list[Result]:
+    ours, theirs = (Judged(*np.mean(judged[own], 0).tolist()) for own in (name, peer))
+    each = ", ".join(f"{a.test:.3f} against {b.test:.3f}" for a, b in zip(judged[name], judged[peer], strict=True))
+    words = (
+        f"tables {', '.join(TARGETS)}: {each}; taught by synthetic rows {ours.taught:.3f} against {theirs.taught:.3f}, "
+        f"by real ones {real:.3f}; nearer to training rows {ours.nearer:.3f} against {theirs.nearer:.3f}"
+    )
+    better = ours.taught >= theirs.taught and ours.nearer - 0.5 <= max(0.02, theirs.nearer - 0.5)
+    lines = [Result(f"{name}, rows", peer, ours.test - 0.5, theirs.test - 0.5, words, better, 1.0, "test − ½")]
+    if peer == "CTGAN":
+        fit = "seconds of all fits, defaults of both"
+        lines.append(Result(f"{name}, fit", peer, ours.seconds, theirs.seconds, fit, True, 1 / 3))
+    return lines
+
+
+def judge(maker: Any, train: pl.DataFrame, test: pl.DataFrame, target: str) -> Judged:
+    """Fit, draw as many rows as there are to compare with, and judge them."""
+    began = time.perf_counter()
+    maker.fit(train)
+    seconds = time.perf_counter() - began
     new = maker.sample(len(test), random_state=1)
-    return two_sample(test, new).accuracy, _taught(new, test, target), closest_record(new, train, test).nearer
+    return Judged(
+        two_sample(test, new).accuracy, taught(new, test, target), closest_record(new, train, test).nearer, seconds
+    )
 
 
-def _taught(teacher: pl.DataFrame, test: pl.DataFrame, target: str) -> float:
+def taught(teacher: pl.DataFrame, test: pl.DataFrame, target: str) -> float:
     """Accuracy or R² of boosted trees on real rows that they have not seen."""
     both = pl.concat([teacher, test], how="vertical_relaxed")
     x = np.column_stack([_codes(both[name]) for name in both.columns if name != target])
@@ -122,58 +168,6 @@ def _codes(column: pl.Series) -> np.ndarray:
         return column.to_numpy().astype(float)
     levels = {level: code for code, level in enumerate(sorted(column.unique().to_list()))}
     return np.array([levels[value] for value in column.to_list()], dtype=float)
-
-
-def _imputed(model: Autoregressive, train: pl.DataFrame, test: pl.DataFrame, name: str) -> Result:
-    """Both see the same gaps; IterativeImputer sees labels as one-hot columns, of which the largest wins."""
-    test = test[:1000]
-    rng = np.random.default_rng(0)
-    gone = {column: rng.random(len(test)) < MISSING for column in test.columns}
-    holes = test.with_columns(
-        pl.when(pl.Series(gone[c])).then(None).otherwise(pl.col(c)).alias(c) for c in test.columns
-    )
-    ours = _error(model.impute(holes), test, gone)
-    theirs = _error(_iterative(train, holes), test, gone)
-    words = f"{MISSING:.0%} of {len(test)} rows: error {ours:.3f} against {theirs:.3f}"
-    return Result(f"imputation, {name}", "IterativeImputer", ours, theirs, words, True, 1.0, "error")
-
-
-def _iterative(train: pl.DataFrame, holes: pl.DataFrame) -> pl.DataFrame:
-    levels = {c: sorted(train[c].unique().to_list()) for c, kind in train.schema.items() if kind == pl.String}
-
-    def wide(frame: pl.DataFrame) -> np.ndarray:
-        blocks = []
-        for column in frame.columns:
-            if column in levels:
-                values = frame[column].to_list()
-                hot = [[np.nan if v is None else float(v == level) for level in levels[column]] for v in values]
-                blocks.append(np.array(hot))
-            else:
-                blocks.append(frame[column].cast(pl.Float64).to_numpy().reshape(-1, 1))
-        return np.column_stack(blocks)
-
-    x = wide(train)
-    unit = np.where(x.std(0) > 0, x.std(0), 1.0)
-    imputer = IterativeImputer(random_state=0, max_iter=5, n_nearest_features=30).fit((x / unit)[:2000])
-    filled = imputer.transform(wide(holes) / unit) * unit
-    out, place = {}, 0
-    for column in holes.columns:
-        size = len(levels.get(column, [0]))
-        own = filled[:, place : place + size]
-        out[column] = [levels[column][i] for i in own.argmax(1)] if column in levels else own[:, 0]
-        place += size
-    return pl.DataFrame(out)
-
-
-def _error(filled: pl.DataFrame, truth: pl.DataFrame, gone: dict[str, np.ndarray]) -> float:
-    errors = []
-    for column, kind in truth.schema.items():
-        new, old = (frame[column].to_numpy()[gone[column]] for frame in (filled, truth))
-        if kind == pl.String:
-            errors.append(np.mean(new != old))
-        else:
-            errors.append(np.sqrt(np.mean((new.astype(float) - old) ** 2)) / (truth[column].to_numpy().std() or 1.0))
-    return float(np.mean(errors))
 
 
 if __name__ == "__main__":
