@@ -167,15 +167,15 @@ class _Generative(DensityMixin, Estimator):
         if len(x) < 2:
             raise DataError(f"{type(self).__name__} needs 2 rows or more; X has {len(x)}.")
         if self.missing_ and not self._marginalises():
-            able = "Autoregressive, VAE, Mixture, GaussianMixture, FactorAnalysis and PCA"
-            raise DataError(
-                f"X has missing values, and {type(self).__name__} cannot marginalise over them; {able} can. "
-                "Or fill them first."
-            )
+            raise DataError(self._gaps() + " Or fill them first.")
         flat = x.flatten(1)
         gone = flat.isnan().all(0) if flat.is_floating_point() else torch.zeros(flat.shape[1], dtype=torch.bool)
         if bool(gone.any()):
             raise DataError(f"Column {self._name(int(gone.nonzero()[0]))} of X has no value in any row; leave it out.")
+
+    def _gaps(self) -> str:
+        able = "Autoregressive, VAE, Mixture, GaussianMixture, FactorAnalysis and PCA"
+        return f"X has missing values, and {type(self).__name__} cannot marginalise over them; {able} can."
 
     def _name(self, column: int) -> str:
         names = getattr(self, "feature_names_in_", None)
@@ -370,7 +370,7 @@ class _Generative(DensityMixin, Estimator):
         given = self._conditions(condition, len(x))
         self.columns_.check(x.flatten(1))
         if cast and not self._marginalises() and x.is_floating_point() and bool(x.isnan().any()):
-            raise DataError(f"X has missing values; {type(self).__name__} cannot marginalise over them.")
+            raise DataError(self._gaps())
         return (self._placed(x) if cast else x), None if given is None else self._placed(given)
 
     def _placed(self, x: Tensor) -> Tensor:

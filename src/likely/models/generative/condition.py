@@ -163,7 +163,8 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise DataError(f"condition has values that are not numbers: {error}.") from error
+        strange = next((value for value in values.ravel().tolist() if not isinstance(value, int | float)), None)
+        raise DataError(f"condition has {strange!r} where numbers are needed.") from error
     if np.isinf(numbers).any():
         raise DataError("condition contains infinity; every number must be finite.")
     return numbers

@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from ...core.draws import count_of, form_of
+from ...core.draws import Form, count_of, form_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.estimator import Estimator
 from ...data.coded import Coded, coded_from_json, table_of
@@ -43,6 +43,8 @@ class FrameModel(Estimator):
     >>> bool(first == second != third == fourth)
     True
     """
+
+    form_: Form
 
     def __init__(self, model: Any, columns: Sequence[str] | None = None, sequence: str | None = None) -> None:
         self.model = model
