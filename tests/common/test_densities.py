@@ -13,17 +13,21 @@ import numpy as np
 import pytest
 from tests.common.test_meaning import EXAMPLES, rows_of
 
-from likely.core.errors import LikelyWarning, SpecError
+from likely.core.errors import LikelyWarning, SpecError, TrainingError
 from likely.core.spec import registered
 
 REFUSAL = re.compile(r"(\w+) needs [^.]+; [^.]+ (?:gives a bound|has none): use ([\w, ]+)\.")
 INFERENCES = {name: cls.example() for name, cls in registered("inference").items()}
 
 
+COUNTED = "BayesianNetwork"
+"""Complete rows are counted, whatever the inference: it is for gaps, as its own tests have them."""
+
+
 def densities():
     for name, (example, *_) in EXAMPLES.items():
         model = example.make()
-        if example.y is None and "inference" in model.get_params(deep=False):
+        if name != COUNTED and example.y is None and "inference" in model.get_params(deep=False):
             yield name, example
 
 
@@ -31,7 +35,7 @@ DENSITIES = dict(densities())
 
 
 def fit(name, inference):
-    """The fitted model, or the sentence by which it is refused."""
+    """The fitted model, or the sentence by which it is refused; None if a flat prior leaves no posterior."""
     example = DENSITIES[name]
     model = example.make().set_params(inference=INFERENCES[inference])
     with warnings.catch_warnings():
@@ -40,13 +44,17 @@ def fit(name, inference):
             return model.fit(example.X)
         except SpecError as error:
             return str(error)
+        except TrainingError as error:  # a flat prior may leave no posterior; that is said, and where
+            if "there is no posterior to draw from" not in str(error):
+                raise
+            return None
 
 
 def check(name, inference):
     answer = fit(name, inference)
     if isinstance(answer, str):
         return answer
-    if hasattr(answer, "log_prob"):
+    if answer is not None and hasattr(answer, "log_prob"):
         log_prob = answer.log_prob(DENSITIES[name].X)
         assert log_prob.shape == (rows_of(DENSITIES[name].X),)
         assert np.isfinite(log_prob).all()

@@ -121,7 +121,7 @@ def table_of(columns: Sequence[Coded], values: np.ndarray, form: Form, filled: n
     >>> table_of([Coded("size", "number", dtype="Float64")], np.array([[1.0], [2.0]]), "polars")["size"].to_list()
     [1.0, 2.0]
     """
-    means = [False] * len(columns) if filled is None else filled.any(0).tolist()
+    means = [filled is not None and bool(filled[:, index].any()) for index in range(len(columns))]
     parts = zip(columns, values.T, means, strict=True)
     table = pl.DataFrame([column.decode(own, means=some) for column, own, some in parts])
     if form == "polars":
