@@ -161,7 +161,7 @@ def test_sampler_guidance_and_likelihood_may_change_after_the_fit():
         (np.zeros((2, 3)), r"condition has rows of shape \(3,\); the model was fitted on \(2,\)"),
         (np.zeros((3, 2)), r"condition has 3 rows; it must have 1, or n = 2"),
         (np.full((2, 2), np.nan), "condition has NaN at row 0; numbers of a condition cannot be missing"),
-        (np.array([["a", "b"]]), "condition has values that are not numbers"),
+        (np.array([["a", "b"]]), "where numbers are needed"),
     ],
 )
 def test_a_condition_that_does_not_fit_is_named(condition, message):
