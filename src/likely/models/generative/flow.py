@@ -46,9 +46,10 @@ class Flow(_Codes):
     """p(x) by change of variables: rows are mapped to noise, and noise to new rows.
 
     `transform` says how a layer maps rows: "spline" (`Spline(bins, bound)`), "affine", "planar", "radial" or
-    "continuous" (`Continuous(trace, training)`). Splines and affine maps have their parameters from a `network`, in an
-    `order`: "coupling", where half of the columns move as the other half says, quick both ways; or "autoregressive",
-    where each column moves as those before it say: a better density, and draws that cost a step for each column.
+    "continuous". All are trained by likelihood but the last, which is trained by flow matching unless it is given as
+    `Continuous(training="likelihood")`. Splines and affine maps have their parameters from a `network`, in an `order`:
+    "coupling", where half of the columns move as the other half says, quick both ways; or "autoregressive", where each
+    column moves as those before it say: a better density, and draws that cost a step for each column.
     `mixing` is what happens between layers: a "permutation" of the columns, or a "linear" map that is learned. `base`
     is the density of z: "normal", "logistic" or "student_t", which learns its tails.
 
@@ -179,8 +180,8 @@ class Flow(_Codes):
 
     def _automatic(self, rows: int) -> Inference:
         """Adam along a cosine, and the weights that were best on held-out rows: flows learn few rows by heart."""
-        if self._matches():  # its loss is too noisy to choose weights by; steps are cheap, so batches are large
-            batch = min(1024, max(16, rows // 4))
+        if self._matches():  # its loss is too noisy to choose weights by; large batches share their targets
+            batch = min(512, max(16, rows // 4))
             return MAP(
                 Adam(3e-3), epochs=max(20, min(2_000, STEPS * batch // rows)), batch_size=batch, schedule=Cosine()
             )

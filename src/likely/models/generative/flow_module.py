@@ -47,10 +47,13 @@ class FlowModule(DensityModule):
         self.units = Units((shape[0], *(1 for _ in shape[1:])))
         self.integers = tuple(integers)
         self.proposals = Resampled()
+        self.alike = True
+        """Whether training rows have equal weights."""
 
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
         self.units.adapt(x, weight)
+        self.alike = weight is None
 
     # --- from rows to noise -------------------------------------------------------------------------------------
     def standard(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -83,7 +86,8 @@ class FlowModule(DensityModule):
         if not isinstance(self.layers, VelocityField):
             z, log_det = self.layers(start, condition)
         elif self.layers.spec.training == "matching":
-            return self.layers.matching(start, self.base.sample(len(start), start), condition)
+            z = self.base.sample(len(start), start)
+            return self.layers.matching(start, z, condition, shared=self.alike and self.base.name == "normal")
         else:
             z, log_det = self.layers.stepped(start, condition)
         return self.base.log_prob(z) + (log_det + log_unit)

@@ -4,17 +4,24 @@
 
 Trained by likelihood (through the steps of the solver) or by flow matching, a regression that needs no solver:
 
-    E ‖f(xₜ, t) − (x₁ − x₀)‖²,   xₜ = (1 − t) x₀ + t x₁,   x₀ ~ base,  x₁ ~ data,  t ~ U(0, 1)
+    E w(t) ‖f(xₜ, t) − (x₁ − x₀)‖²,   xₜ = (1 − t) x₀ + t x₁,   x₀ ~ base,  x₁ ~ data
 
-whose minimum is the field that carries the one distribution to the other (Lipman et al., 2023). The trace is exact by d
-derivatives, or Hutchinson's estimate vᵀ(∂f/∂x)v with random signs v.
+whose minimum, for any w > 0, is the field that carries the one distribution to the other (Lipman et al., 2023). The
+network gives what is left of the best linear field for data and noise of variance 1, in units of its own:
+
+    f(x, t) = (2t − 1)/q · x + network(x/√q, t)/√q,      q = t² + (1 − t)²
+
+so that a network that says 0 leaves noise as it is, and targets have variance 1 at all times (after Karras et al.,
+2022). The trace is exact by d derivatives, or Hutchinson's estimate vᵀ(∂f/∂x)v with random signs v.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
 from ....core.random import evenly
@@ -31,13 +38,19 @@ __all__ = ["Continuous", "VelocityField"]
 
 FASTEST = 2.0
 """Turns that the fastest wave of time makes on the way: a solver takes few steps."""
+LATE, SPREAD = 0.8, 1.2
+"""Centre and width of the logits of times in flow matching."""
+HEARD = 8.0
+"""What a row of few numbers is multiplied by before it joins the many features of time, as a norm."""
 
 
 class Continuous(Transform):
     """One velocity field for all times; `layers` and `order` mean nothing to it.
 
-    `training` is "matching" or "likelihood", which takes `steps` of Runge–Kutta; answers have errors of about `tol`.
-    `trace="hutchinson"` costs one derivative instead of d, and log p is then an estimate.
+    `training` is how the field is found: "matching", a regression whose steps cost one pass of the network, or
+    "likelihood", the log p of the rows, whose gradient goes through so many `steps` of Runge–Kutta. Answers have errors
+    of about `tol`, however it was trained. `trace="hutchinson"` costs one derivative instead of d; log p is then an
+    estimate.
 
     >>> Continuous(trace="hutchinson", training="likelihood")
     Continuous(trace='hutchinson', training='likelihood')
@@ -74,19 +87,29 @@ class VelocityField(Bijection):
         super().__init__()
         self.spec, self.shape = spec, shape
         self.field = Field(network, shape, condition, FASTEST)
+        self.gain = max(1.0, HEARD / math.prod(shape) ** 0.5)
         start_small(self.field.network)
 
     def velocity(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
         """f at times t (n,)."""
-        return self.field(x, t, condition)
-
-    def matching(self, x: Tensor, z: Tensor, condition: Tensor | None = None) -> Tensor:
-        """−½ ‖f(xₜ, t) − (x − z)‖² between noise z and data x at a time of its own for each row, (n,)."""
-        t = evenly(len(x), x)
         wide = t.reshape(-1, *(1 for _ in x.shape[1:]))
-        way = x - z
-        v = self.velocity(z + wide * way, t, condition)
-        return -0.5 * per_row((v - way).square())
+        q = _variance(wide)
+        unit = q.rsqrt()
+        return (2 * wide - 1) / q * x + unit * self.field(self.gain * unit * x, t, condition)
+
+    def matching(self, x: Tensor, z: Tensor, condition: Tensor | None = None, *, shared: bool = False) -> Tensor:
+        """−½ q ‖f(xₜ, t) − (x − z)‖² between noise z and data x at a time of its own for each row, (n,).
+
+        Times are logit-normal: more of them late on the way, where the shape of the data comes out. `shared` takes the
+        mean of x − z over all rows of the batch that xₜ may have come from, where z is normal and rows count alike.
+        """
+        t = torch.sigmoid(LATE + SPREAD * torch.special.ndtri(evenly(len(x), x).clamp(1e-6, 1 - 1e-6)))
+        wide = t.reshape(-1, *(1 for _ in x.shape[1:]))
+        at, way = z + wide * (x - z), x - z
+        if shared:
+            way = (_origin(at.flatten(1), x.flatten(1), t, condition).view_as(x) - at) / (1 - wide)
+        v = self.velocity(at, t, condition)
+        return -0.5 * _variance(t) * per_row((v - way).square())
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
         field, start = self._backwards(x, condition)
@@ -117,3 +140,22 @@ class VelocityField(Bijection):
     def _with_trace(self, x: Tensor, t: float, condition: Tensor | None, probe: Tensor | None) -> tuple[Tensor, Tensor]:
         """f(x, t), and the trace of ∂f/∂x of each row."""
         return divergence(lambda at: self._at(at, t, condition), x, probe)
+
+
+def _variance(t: Tensor) -> Tensor:
+    """Of (1 − t) z + t x, if z and x have variance 1."""
+    return t.square() + (1 - t).square()
+
+
+def _origin(at: Tensor, x: Tensor, t: Tensor, condition: Tensor | None) -> Tensor:
+    """E[x | xₜ] over the rows of a batch with the same condition, (n, d).
+
+    Given the batch and xₜ = (1 − t) z + t x, row k was the origin with a probability ∝ exp(−‖xₜ − t xₖ‖²/2(1 − t)²). A
+    mean over it has the expectation of the one row that it was, and less variance (Rao and Blackwell).
+    """
+    t = t.unsqueeze(1)
+    logits = (t * at @ x.mT - 0.5 * t.square() * x.square().sum(1)) / (1 - t).square()
+    if condition is not None:
+        told = condition.flatten(1)
+        logits = logits.masked_fill(torch.cdist(told, told, p=torch.inf) > 0, -torch.inf)
+    return logits.softmax(1) @ x
