@@ -217,7 +217,7 @@ def test_a_file_gives_the_same_answers(schedule, sampler, tmp_path):
     ("make", "error", "message"),
     [
         (lambda: diffusion(predict="score").fit(ROWS), SpecError, "predict='score' must be one of 'noise', 'data'"),
-        (lambda: diffusion(steps=1).fit(ROWS), SpecError, "steps=1 must be an integer of 2 or more"),
+        (lambda: diffusion(steps=1).fit(ROWS), SpecError, "steps=1 must be an integer from 2 to 1,000,000"),
         (lambda: diffusion(guidance=-1).fit(ROWS), SpecError, "guidance=-1 must be a number, 0 or more"),
         (lambda: diffusion().fit(np.where(ROWS > 3, np.nan, ROWS)), DataError, "Diffusion cannot marginalise"),
     ],

@@ -45,6 +45,7 @@ UNCONDITIONED = 0.2
 """The fraction of training rows whose condition is hidden, so that guidance can leave it out."""
 JUMPS = 3
 """How often each step is done anew when gaps are filled, so that both parts of a row come to agree."""
+MOST_STEPS = 1_000_000
 DRAWS = 64
 """Times at which the bound is looked at, if no number is given."""
 CHOSEN: ContextVar[dict[str, Any] | None] = ContextVar("settings", default=None)
@@ -121,8 +122,8 @@ class Diffusion(_Generative):
             value = vars(self)[name]
             if value not in allowed:
                 raise SpecError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
-        if not is_integer(self.steps, 2):
-            raise SpecError(f"steps={self.steps!r} must be an integer of 2 or more.")
+        if not is_integer(self.steps, 2) or self.steps > MOST_STEPS:
+            raise SpecError(f"steps={self.steps!r} must be an integer from 2 to {MOST_STEPS:,}.")
         if not isinstance(self.guidance, int | float) or not self.guidance >= 0:
             raise SpecError(f"guidance={self.guidance!r} must be a number, 0 or more; 1 is p(x | condition) itself.")
         as_spec(self.schedule, NoiseSchedule, "schedule")
