@@ -1,8 +1,8 @@
 """Modes that a GAN reaches on the ring of 8 and the grid of 25 Gaussians, and how many of its rows are near one.
 
 Settings are the same for both sets: the non-saturating loss, with a penalty on the critic's gradient at real rows, and
-networks of four layers: a generator must jump from mode to mode, which depth makes steep. They were chosen on other
-seeds than those that are reported. The published modes, of GANs without and with packing (PacGAN, Lin et al., 2018),
+networks of four layers: a generator must jump from mode to mode, which depth makes steep (explored on one other seed
+than those that are reported). The published modes, of GANs without and with packing (PacGAN, Lin et al., 2018),
 are from settings of their own.
 """
 

@@ -73,7 +73,7 @@ QUICK = ("MAP", "EM", "VariationalBayes")
 
 
 @pytest.mark.parametrize("name", DENSITIES)
-def test_a_density_fits_by_the_inferences_that_a_refusal_names_and_refuses_the_others(name):
+def test_a_density_fits_by_what_a_refusal_names_and_refuses_the_others(name):
     """The quick ones here; `make matrix` fits all."""
     named = able(name)
     assert set(named) <= set(INFERENCES)

@@ -55,15 +55,15 @@ def table():
     return X, X @ [1.0, -2.0, 0.5] + 0.5 * rng.normal(size=200)
 
 
-@pytest.fixture(scope="session")
-def fitted(table):
+@pytest.fixture
+def fitted(table, seed):
     """A linear model of the table by an inference; its posterior is normal."""
-    return lambda inference: Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=0).fit(*table)
+    return lambda inference: Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=seed).fit(*table)
 
 
 @pytest.fixture(scope="session")
-def exact(fitted):
-    return fitted(Exact("full"))
+def exact(table):
+    return Regressor(Normal(0.5), prior=PRIOR, inference=Exact("full")).fit(*table)
 
 
 @pytest.fixture(scope="session")

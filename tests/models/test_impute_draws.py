@@ -71,18 +71,18 @@ def plane(model):
     [gaussian(), gaussian("tied"), gaussian("diag"), plane(PCA(1)), plane(FactorAnalysis(1))],
     ids=["full", "tied", "diag", "pca", "factors"],
 )
-def test_rows_of_a_gaussian_are_filled_by_the_average_over_draws(model):
+def test_rows_of_a_gaussian_are_filled_by_the_average_over_draws(model, seed):
     diagonal = getattr(model, "covariance", "") == "diag"
     covariances = np.stack([np.diag(own) for own in NOISE]) if diagonal else COVARIANCES
     expected = np.stack([conditional(MEANS, covariances, row) for row in HOLES])
     np.testing.assert_allclose(model.impute(HOLES), expected, rtol=1e-9)
     check_draws(model, HOLES, expected)
-    several = model.sample(DRAWS, condition=HOLES[:1], random_state=0)
+    several = model.sample(DRAWS, condition=HOLES[:1], random_state=seed)
     error = several.std(0)[1] / np.sqrt(DRAWS)
     assert abs(several.mean(0)[1] - expected[0, 1]) < 6 * error  # false alarm below 1e-8
 
 
-def test_labels_are_the_most_probable_over_all_draws():
+def test_labels_are_the_most_probable_over_all_draws(seed):
     """The most probable draw says 0, the others together 1."""
     model = Mixture(Categorical(2), 1).fit(np.array([[0.0], [1.0], [1.0]]))
     chances = np.array([[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]])
@@ -90,7 +90,7 @@ def test_labels_are_the_most_probable_over_all_draws():
     assert model._point()["eta"].shape == (1, 2)
     model.draws_ = {"eta": eta[:, None], "weights": np.ones((3, 1)), "member_weights": np.array([0.4, 0.3, 0.3])}
     assert model.impute([[np.nan]]) == 1.0
-    several = model.impute([[np.nan]], draws=600, random_state=0)
+    several = model.impute([[np.nan]], draws=600, random_state=seed)
     chance = np.array([0.4, 0.3, 0.3]) @ chances[:, 1]
     assert abs(several.mean() - chance) < 6 * np.sqrt(chance * (1 - chance) / 600)  # false alarm below 1e-8
 

@@ -1,3 +1,8 @@
+"""Gibbs sampling: exact sweeps, slices of any width, and what it refuses.
+
+Of a right sampler each p-value is below 1e-4 in one of 10⁴ runs, and 5 standard errors are passed in one of 10⁶.
+"""
+
 import itertools
 import math
 
@@ -45,12 +50,16 @@ def second_given_first(x):
     ],
     ids=["conditionals", "one and a slice", "slices"],
 )
-def test_a_bivariate_normal_is_its_closed_form(method):
-    """Moments over the draws, within five standard errors; and the autocorrelation of a sweep, which is ρ²."""
-    chains = sample(PAIR, [0.0, 0.0], method, draws=300, warmup=60, chains=80, random_state=0)
+def test_a_bivariate_normal_is_its_closed_form(method, seed):
+    """Moments over the draws, within five standard errors; and the autocorrelation of a sweep, which is ρ².
+
+    Of 24,000 draws whose squares have the autocorrelation ρ⁴, 10,000 count: 1.4 % of a variance, 1.8 % of the
+    covariance. The autocorrelation of a path has a standard error of 0.005.
+    """
+    chains = sample(PAIR, [0.0, 0.0], method, draws=300, warmup=60, chains=80, random_state=seed)
     error = PAIR.stddev / chains.ess.sqrt()
     assert bool(((chains.mean - PAIR.mean).abs() < 5 * error).all())
-    torch.testing.assert_close(torch.cov(chains.flat.T), PAIR.covariance_matrix, rtol=0.08, atol=0.0)
+    torch.testing.assert_close(torch.cov(chains.flat.T), PAIR.covariance_matrix, rtol=0.1, atol=0.0)
     if method.conditionals is not None and len(method.conditionals) == 2:
         x = chains.draws[..., 0] - 1
         lag = (x[:, 1:] * x[:, :-1]).mean() / x.square().mean()
@@ -63,7 +72,7 @@ def ising(x):
     return 0.4 * (x * x.roll(1, -1)).sum(-1) + 0.1 * x.sum(-1)
 
 
-def test_the_ising_model_is_its_enumeration():
+def test_the_ising_model_is_its_enumeration(seed):
     """All 64 states, by the last sweep of independent chains."""
     chains = sample(
         ising,
@@ -72,7 +81,7 @@ def test_the_ising_model_is_its_enumeration():
         draws=40,
         warmup=20,
         chains=6000,
-        random_state=0,
+        random_state=seed,
     )
     states = torch.tensor(list(itertools.product((-1, 1), repeat=6)))
     chances = ising(states).softmax(0).numpy()
@@ -104,15 +113,15 @@ def exact_sweep(log_joint, sizes):
     return states, pi, sweep
 
 
-def test_one_sweep_from_every_state_is_the_exact_kernel():
+def test_one_sweep_from_every_state_is_the_exact_kernel(seed):
     """A row of the transition matrix by many chains that all start in one state; and π is invariant under it."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     table = torch.tensor(rng.normal(size=(2, 3)))
     states, pi, sweep = exact_sweep(lambda s: float(table[s]), (2, 3))
     np.testing.assert_allclose(pi @ sweep, pi, atol=1e-15)
     method = Gibbs(supports={0: (0, 1), 1: (0, 1, 2)})
     log_prob = as_log_density(lambda x: table[x[:, 0], x[:, 1]], "log_prob")
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     for row, start in enumerate(states):
         state = method.init(torch.tensor(start).expand(5000, 2), log_prob)
         after, info = method.step(state, log_prob, generator)
@@ -139,12 +148,12 @@ ROUGH = MixtureSameFamily(Cat(torch.tensor([0.4, 0.6])), Normal(torch.tensor([-1
     ],
     ids=str,
 )
-def test_slices_leave_any_density_invariant_whatever_their_width(target, width):
+def test_slices_leave_any_density_invariant_whatever_their_width(target, width, seed):
     start = target.sample((5000,)).double()
     inside = as_log_density(target, "log_prob")
     # a float32 draw may round to the edge, where such densities are infinite
     start = torch.where(inside_support(target, start), start, torch.tensor(0.5, dtype=torch.float64))
-    method, generator = Gibbs(), torch.Generator().manual_seed(1)
+    method, generator = Gibbs(), torch.Generator().manual_seed(seed)
     state = method.init(start, inside)
     sweep = state.tuning._replace(widths=torch.full((1,), width, dtype=torch.float64))
     state = type(state)(state.position, state.log_prob, sweep)
@@ -166,13 +175,13 @@ def curve(target, x):
     return cdf(target, torch.from_numpy(x).clamp(-1, 3) if isinstance(target, Uniform) else torch.from_numpy(x)).numpy()
 
 
-def test_widths_are_learned_at_any_scale():
+def test_widths_are_learned_at_any_scale(seed):
     for scale in (1e-5, 1e5):
-        chains = sample(Normal(3 * scale, scale), 0.0, Gibbs(), draws=30, warmup=60, chains=400, random_state=0)
+        chains = sample(Normal(3 * scale, scale), 0.0, Gibbs(), draws=30, warmup=60, chains=400, random_state=seed)
         assert kstest(chains.draws[:, -1].numpy() / scale, "norm", (3.0, 1.0)).pvalue > 1e-4
 
 
-def test_blocks_labels_and_numbers_live_together():
+def test_blocks_labels_and_numbers_live_together(seed):
     """z ~ Bernoulli(0.3), s = 2z − 1, a ~ Normal(s/2, 1), b ~ Normal(−s/2, 1), c ~ Normal(a, 1): known means."""
 
     def joint(x):
@@ -188,12 +197,12 @@ def test_blocks_labels_and_numbers_live_together():
         return Normal(mean, torch.tensor([math.sqrt(0.5), 1.0], dtype=torch.float64))
 
     method = Gibbs(conditionals={(1, 2): pair_given_rest}, supports={0: (0, 1)})
-    chains = sample(joint, [0.0, 0.0, 0.0, 0.0], method, draws=300, warmup=60, chains=100, random_state=0)
+    chains = sample(joint, [0.0, 0.0, 0.0, 0.0], method, draws=300, warmup=60, chains=100, random_state=seed)
     expected = torch.tensor([0.3, -0.2, 0.2, -0.2], dtype=torch.float64)
     assert bool(((chains.mean - expected).abs() < 5 * chains.std / chains.ess.sqrt()).all())
 
 
-def test_a_beta_binomial_pair_is_its_joint():
+def test_a_beta_binomial_pair_is_its_joint(seed):
     """θ ~ Beta(2, 3), y | θ ~ Binomial(5, θ): the marginal of y is beta-binomial."""
     prior = Beta(torch.tensor(2.0, dtype=torch.float64), 3.0)
 
@@ -202,7 +211,7 @@ def test_a_beta_binomial_pair_is_its_joint():
         return prior.log_prob(inside) + Binomial(5, inside).log_prob(x[:, 1])
 
     method = Gibbs(conditionals=[lambda x: Beta(2 + x[:, 1], 8 - x[:, 1]), lambda x: Binomial(5, x[:, 0])])
-    chains = sample(joint, [0.5, 2.0], method, draws=40, warmup=20, chains=5000, random_state=0)
+    chains = sample(joint, [0.5, 2.0], method, draws=40, warmup=20, chains=5000, random_state=seed)
     seen = np.bincount(chains.draws[:, -1, 1].long().numpy(), minlength=6)
     chances = [math.comb(5, k) * math.exp(_beta(2 + k, 8 - k) - _beta(2, 3)) for k in range(6)]
     assert chisquare(seen, 5000 * np.array(chances)).pvalue > 1e-4

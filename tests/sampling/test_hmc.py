@@ -110,9 +110,9 @@ def scaled(size):
 
 
 @pytest.mark.parametrize("method", [HMC(), NUTS()])
-def test_warm_up_learns_covariance_and_step(method):
+def test_warm_up_learns_covariance_and_step(method, seed):
     log_prob, covariance = scaled(5)
-    state, acceptance = warmed(method, log_prob, torch.zeros(32, 5, dtype=torch.float64), 200)
+    state, acceptance = warmed(method, log_prob, torch.zeros(32, 5, dtype=torch.float64), 200, seed)
     metric = state.tuning.metric if isinstance(method, HMC) else state.tuning
     white = torch.linalg.solve_triangular(metric.factor, torch.linalg.cholesky(covariance), upper=False)
     assert float((torch.linalg.svdvals(white).log()).abs().max()) < 0.3  # LLᵀ ≈ Cov in every direction
@@ -136,10 +136,10 @@ def test_trajectories_take_a_normal_target_to_where_it_has_forgotten(size, seed)
 
 
 @pytest.mark.parametrize(("size", "chains"), [(1, 1), (1, 64), (10, 1), (10, 4), (10, 64), (50, 4), (50, 64)])
-def test_effective_draws_for_each_gradient(size, chains):
+def test_effective_draws_for_each_gradient(size, chains, seed):
     """With few chains the criterion is noisy; the draws must be worth their gradients all the same."""
     log_prob, _ = scaled(size)
-    run = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, random_state=1)
+    run = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, random_state=seed)
     gradients = float(run.stats["n_steps"].sum())
     assert float(run.ess.min()) / gradients > 0.02
     assert float(run.stats["diverging"].double().mean()) < 0.01

@@ -1,3 +1,5 @@
+"""Draws by quantile functions. Each p-value of a right one is below 1e-4 in one of 10⁴ runs."""
+
 import math
 
 import numpy as np
@@ -25,16 +27,16 @@ N = 4000
         (inverse_cdf(lambda x: -torch.expm1(-x), 0.0, 60.0), "expon", ()),
     ],
 )
-def test_draws_have_the_distribution_of_the_quantile_function(quantile, name, arguments):
-    draws = inverse_transform(quantile, N, random_state=3)
+def test_draws_have_the_distribution_of_the_quantile_function(quantile, name, arguments, seed):
+    draws = inverse_transform(quantile, N, random_state=seed)
     assert draws.shape == (N,)
     assert draws.dtype == torch.float64
     assert kstest(draws.numpy(), name, arguments).pvalue > 1e-4
 
 
-def test_counts_come_out_with_their_probabilities():
+def test_counts_come_out_with_their_probabilities(seed):
     rate = 2.0
-    draws = inverse_transform(Poisson(rate), 20_000, random_state=0).long().numpy()
+    draws = inverse_transform(Poisson(rate), 20_000, random_state=seed).long().numpy()
     seen = np.bincount(np.minimum(draws, 7), minlength=8)
     chances = Poisson(rate).log_prob(torch.arange(7.0)).exp().numpy()
     expected = 20_000 * np.append(chances, 1 - chances.sum())
@@ -53,8 +55,8 @@ def test_a_step_is_answered_by_the_smallest_place_that_reaches_it():
     torch.testing.assert_close(places, torch.tensor([0.3, 0.3, 0.7], dtype=torch.float64))
 
 
-def test_a_batch_of_distributions_gives_a_column_each():
-    draws = inverse_transform(Exponential(torch.tensor([1.0, 10.0])), N, random_state=0)
+def test_a_batch_of_distributions_gives_a_column_each(seed):
+    draws = inverse_transform(Exponential(torch.tensor([1.0, 10.0])), N, random_state=seed)
     assert draws.shape == (N, 2)
     assert kstest(draws[:, 1].numpy(), "expon", (0, 0.1)).pvalue > 1e-4
 

@@ -20,15 +20,15 @@ def test_adjusted_is_hamiltonian_with_one_step():
 
 
 @pytest.mark.parametrize("size", [1, 10])
-def test_warm_up_reaches_the_best_acceptance(size):
-    chains = sample(normal, torch.zeros(size), Langevin(), draws=300, warmup=400, chains=32, random_state=0)
+def test_warm_up_reaches_the_best_acceptance(size, seed):
+    chains = sample(normal, torch.zeros(size), Langevin(), draws=300, warmup=400, chains=32, random_state=seed)
     assert float(chains.acceptance.mean()) == pytest.approx(0.574, abs=0.12)
 
 
-def test_the_bias_of_the_unadjusted_chain_is_what_is_said():
+def test_the_bias_of_the_unadjusted_chain_is_what_is_said(seed):
     """x′ = (1 − ε²/2)x + εξ has the variance 1/(1 − ε²/4): 1.190 for ε = 0.8, within 5 standard errors."""
     chains = sample(
-        normal, torch.zeros(1), Langevin(step_size=0.8, adjusted=False), 300, 50, chains=100, random_state=0
+        normal, torch.zeros(1), Langevin(step_size=0.8, adjusted=False), 300, 50, chains=100, random_state=seed
     )
     squares = chains.draws.square()
     correlation = (1 - 0.8**2 / 2) ** 2  # of squares, from one draw to the next
@@ -37,9 +37,9 @@ def test_the_bias_of_the_unadjusted_chain_is_what_is_said():
     assert float(chains.acceptance.min()) == 1
 
 
-def test_the_unadjusted_chain_chooses_small_steps_by_itself():
+def test_the_unadjusted_chain_chooses_small_steps_by_itself(seed):
     chains = sample(
-        normal, torch.zeros(10), Langevin(adjusted=False), draws=2000, warmup=500, chains=32, random_state=0
+        normal, torch.zeros(10), Langevin(adjusted=False), draws=2000, warmup=500, chains=32, random_state=seed
     )
     assert float(chains.draws.var((0, 1)).mean()) == pytest.approx(1, abs=0.06)
 

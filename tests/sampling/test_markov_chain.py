@@ -1,3 +1,5 @@
+"""Markov chains in closed form. Each p-value of right paths is below 1e-4 in one of 10⁴ runs."""
+
 import itertools
 import math
 from fractions import Fraction
@@ -173,11 +175,11 @@ def test_two_states_have_closed_forms():
     assert chain.total_variation(3, start=[b / (a + b), a / (a + b)]) == pytest.approx(0.0, abs=1e-15)
 
 
-def test_paths_follow_the_transitions():
-    rng = np.random.default_rng(1)
+def test_paths_follow_the_transitions(seed):
+    rng = np.random.default_rng(seed + 1)
     matrix = rng.dirichlet(np.ones(4), size=4)
     chain = MarkovChain(matrix)
-    path = chain.sample(40_000, start=2, random_state=0)
+    path = chain.sample(40_000, start=2, random_state=seed)
     assert path.shape == (40_001,)
     assert path[0] == 2
     for state in range(4):
@@ -185,14 +187,14 @@ def test_paths_follow_the_transitions():
         assert chisquare(np.bincount(after, minlength=4), matrix[state] * len(after)).pvalue > 1e-4
 
 
-def test_many_paths_start_and_stay_in_the_stationary_distribution():
+def test_many_paths_start_and_stay_in_the_stationary_distribution(seed):
     chain = MarkovChain([[0.9, 0.1, 0.0], [0.2, 0.5, 0.3], [0.0, 0.4, 0.6]])
-    paths = chain.sample(20, random_state=0, chains=20_000)
+    paths = chain.sample(20, random_state=seed, chains=20_000)
     assert paths.shape == (20_000, 21)
     for time in (0, 20):
         seen = np.bincount(paths[:, time], minlength=3)
         assert chisquare(seen, chain.stationary() * 20_000).pvalue > 1e-4
-    np.testing.assert_array_equal(paths, chain.sample(20, random_state=0, chains=20_000))
+    np.testing.assert_array_equal(paths, chain.sample(20, random_state=seed, chains=20_000))
 
 
 def test_impossible_steps_are_never_taken():

@@ -21,11 +21,11 @@ def state():
     return start("HMC", torch.ones(8, 2, dtype=torch.float64), normal, None)
 
 
-def test_windows_of_rows_become_the_root_of_their_covariance(state):
+def test_windows_of_rows_become_the_root_of_their_covariance(state, seed):
     """10,000 rows per step: L Lᵀ is the sample covariance, drawn to its diagonal by 5d/(n + 5d) ≈ 1e-5."""
     metric = state.tuning
     assert torch.equal(metric.factor, torch.ones(2, dtype=torch.float64))
-    generator = torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(seed)
     root = torch.linalg.cholesky(COVARIANCE)
     for index in range(TOTAL):
         rows = torch.randn(10_000, 2, dtype=torch.float64, generator=generator) @ root.T

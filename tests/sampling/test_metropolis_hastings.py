@@ -1,3 +1,8 @@
+"""Metropolis–Hastings: invariance for any proposal, and what warm-up tunes.
+
+Of a right sampler each p-value is below 1e-4 in one of 10⁴ runs, and 5 standard errors are passed in one of 10⁶.
+"""
+
 import math
 
 import numpy as np
@@ -88,12 +93,12 @@ def test_the_acceptance_is_the_ratio_of_the_densities():
     ],
     ids=["walk", "drawn", "scaled", "independent"],
 )
-def test_draws_of_the_target_stay_draws_of_the_target(method):
+def test_draws_of_the_target_stay_draws_of_the_target(method, seed):
     """Five steps from exact draws of a gamma: what is invariant is invariant from the first step on."""
     target = Gamma(torch.tensor(2.0, dtype=torch.float64), 1.0)
     start = target.sample((20_000,))
     log_prob = as_log_density(target, "log_prob")
-    state, generator = method.init(start, log_prob), torch.Generator().manual_seed(1)
+    state, generator = method.init(start, log_prob), torch.Generator().manual_seed(seed)
     for _ in range(5):
         state, _ = method.step(state, log_prob, generator)
     assert float((state.position != start).double().mean()) > 0.5
@@ -113,9 +118,9 @@ BIMODAL = MixtureSameFamily(Categorical(torch.tensor([0.3, 0.7])), Normal(torch.
         (BIMODAL, 0.0, "mixture"),
     ],
 )
-def test_chains_reach_targets_of_any_scale(target, initial, cdf):
+def test_chains_reach_targets_of_any_scale(target, initial, cdf, seed):
     """A thousand chains, of each the last of several draws: independent, so a KS test has its nominal rate."""
-    chains = sample(target, initial, draws=100, warmup=600, chains=1000, random_state=0)
+    chains = sample(target, initial, draws=100, warmup=600, chains=1000, random_state=seed)
     last = chains.draws[:, -1].numpy()
     curve = {
         "norm": lambda x: target.cdf(torch.tensor(x)).numpy(),
@@ -127,11 +132,11 @@ def test_chains_reach_targets_of_any_scale(target, initial, cdf):
     assert 0.3 < float(chains.acceptance.mean()) < 0.6  # tuned to 0.44
 
 
-def test_warm_up_finds_the_shape_of_a_narrow_valley():
+def test_warm_up_finds_the_shape_of_a_narrow_valley(seed):
     """Correlation 0.99 and scales a thousand apart: the draws are worth what they would be for a round target."""
     covariance = torch.tensor([[1.0, 990.0], [990.0, 1e6]], dtype=torch.float64)
     target = MultivariateNormal(torch.tensor([1.0, -500.0], dtype=torch.float64), covariance)
-    chains = sample(target, [0.0, 0.0], draws=3000, warmup=1500, random_state=0)
+    chains = sample(target, [0.0, 0.0], draws=3000, warmup=1500, random_state=seed)
     assert bool((chains.rhat < 1.02).all())
     assert bool((chains.ess > 800).all())
     error = target.stddev / chains.ess.sqrt()
@@ -139,7 +144,7 @@ def test_warm_up_finds_the_shape_of_a_narrow_valley():
     torch.testing.assert_close(torch.cov(chains.flat.T), covariance, rtol=0.15, atol=0.0)
 
 
-def test_many_coordinates_are_scaled_one_by_one():
+def test_many_coordinates_are_scaled_one_by_one(seed):
     scale = torch.logspace(-1, 1, 120, dtype=torch.float64)
     with pytest.warns(ConvergenceWarning, match="R-hat"):  # 200 steps are few for a walk in 120 dimensions
         chains = sample(
@@ -148,24 +153,24 @@ def test_many_coordinates_are_scaled_one_by_one():
             draws=200,
             warmup=3000,
             chains=30,
-            random_state=0,
+            random_state=seed,
         )
     assert chains.draws.shape == (30, 200, 120)
     spread = chains.std / scale
     assert 0.6 < float(spread.min()) < float(spread.max()) < 1.5
 
 
-def test_a_fixed_step_is_not_tuned():
+def test_a_fixed_step_is_not_tuned(seed):
     method = MetropolisHastings(step_size=0.01)
     with pytest.warns(ConvergenceWarning, match="The chains do not agree: R-hat of theta is"):
         chains = sample(
-            Normal(0.0, 1.0), Normal(0.0, 1.0), method, draws=50, warmup=50, chains=20, random_state=0, names="theta"
+            Normal(0.0, 1.0), Normal(0.0, 1.0), method, draws=50, warmup=50, chains=20, random_state=seed, names="theta"
         )
     assert float(chains.draws.diff(dim=1).abs().max()) < 0.06
     assert float(chains.acceptance.mean()) > 0.99
 
 
-def test_whole_numbers_walk_by_their_own_proposal():
+def test_whole_numbers_walk_by_their_own_proposal(seed):
     """Steps of ±1 on a circle of five states."""
     log_pi = torch.tensor([0.0, 1.0, 0.5, -1.0, 0.3], dtype=torch.float64)
 
@@ -174,7 +179,7 @@ def test_whole_numbers_walk_by_their_own_proposal():
         return Categorical(chances.double())
 
     method = MetropolisHastings(proposal=neighbour)
-    chains = sample(lambda x: log_pi[x], 0, method, draws=200, warmup=60, chains=5000, random_state=0)
+    chains = sample(lambda x: log_pi[x], 0, method, draws=200, warmup=60, chains=5000, random_state=seed)
     assert chains.draws.dtype == torch.int64
     share = torch.bincount(chains.draws[:, -1], minlength=5) / 5000
     chances = log_pi.softmax(0)
@@ -212,10 +217,13 @@ def test_a_random_walk_refuses_whole_numbers():
         sample(lambda x: -x.abs().double(), 3)
 
 
-def test_the_tuned_step_is_the_best_known_one_for_normals():
+def test_the_tuned_step_is_the_best_known_one_for_normals(seed):
     """2.38/√d times the scale, in every dimension, for the acceptance asked for."""
     method, log_prob = MetropolisHastings(), as_log_density(lambda x: -0.5 * (x / 7).square().sum(-1), "log_prob")
-    state, generator = method.init(torch.zeros(200, 5, dtype=torch.float64), log_prob), torch.Generator().manual_seed(0)
+    state, generator = (
+        method.init(torch.zeros(200, 5, dtype=torch.float64), log_prob),
+        torch.Generator().manual_seed(seed),
+    )
     for index in range(1000):
         state, info = method.step(state, log_prob, generator)
         state = method.adapt(state, info, index, 1000)

@@ -24,9 +24,9 @@ def test_trees_double():
     assert set(chains.stats["tree_depth"].flatten().tolist()) == {4.0}
 
 
-def test_trajectories_stop_when_they_turn():
+def test_trajectories_stop_when_they_turn(seed):
     """Of a unit normal half a period is π; the last doubling may overshoot."""
-    chains = sample(normal, torch.zeros(3), NUTS(step_size=0.1), draws=60, warmup=10, chains=32, random_state=0)
+    chains = sample(normal, torch.zeros(3), NUTS(step_size=0.1), draws=60, warmup=10, chains=32, random_state=seed)
     steps, depth = chains.stats["n_steps"], chains.stats["tree_depth"]
     assert bool((steps <= 2**depth - 1).all())
     assert bool((steps >= 2 ** (depth - 1)).all())
@@ -59,13 +59,18 @@ def test_a_u_turn_between_two_halves_is_seen():
     assert bool(_turned(*halves))
 
 
-def test_the_answer_does_not_depend_on_the_other_chains():
+def test_the_answer_does_not_depend_on_the_other_chains(seed):
     """Chains that are done wait for the others: with narrow and wide targets in one run, each has its own variance."""
     scale = torch.tensor([0.1, 1.0, 10.0], dtype=torch.float64).repeat(64)
-    start = scale[:, None] * torch.randn(192, 1, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    start = scale[:, None] * torch.randn(192, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
     with pytest.warns(match="R-hat"):  # they disagree by design
         chains = sample(
-            lambda x: -0.5 * (x[:, 0] / scale).square(), start, NUTS(step_size=0.12, max_depth=8), 20, 0, random_state=0
+            lambda x: -0.5 * (x[:, 0] / scale).square(),
+            start,
+            NUTS(step_size=0.12, max_depth=8),
+            20,
+            0,
+            random_state=seed,
         )
     ratio = (chains.draws[..., 0] / scale[:, None]).square().reshape(64, 3, 20).mean((0, 2))
     assert float((ratio - 1).abs().max()) < 0.15

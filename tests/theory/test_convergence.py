@@ -146,20 +146,38 @@ STOCHASTIC = {"smoothness": 1.0, "strength": 0.2, "noise": 0.5}
 
 
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_a_constant_step_ends_at_a_noise_floor(rate):
+def test_a_constant_step_ends_at_a_noise_floor(rate, seed):
     """On a quadratic the floor is known: Σ ηs²/(2(2 − ηλᵢ)) with s² the variance of one coordinate's noise.
 
     Means over 400 runs and the last 100 steps: within 10 %, several standard errors.
     """
-    curve = convergence(quadratic(1.0, 0.2), 3 * ones(2), 0 * ones(2), method="sgd", rate=rate, steps=200, **STOCHASTIC)
+    curve = convergence(
+        quadratic(1.0, 0.2),
+        3 * ones(2),
+        0 * ones(2),
+        method="sgd",
+        rate=rate,
+        steps=200,
+        **STOCHASTIC,
+        random_state=seed,
+    )
     assert curve.holds
     expected = sum(rate * 0.125 / (2 * (2 - rate * value)) for value in (1.0, 0.2))
     assert curve.measured[-100:].mean() == pytest.approx(expected, rel=0.1)
 
 
-def test_halving_the_step_halves_the_floor():
+def test_halving_the_step_halves_the_floor(seed):
     floors = [
-        convergence(quadratic(1.0, 0.2), ones(2), 0 * ones(2), method="sgd", rate=rate, steps=400, **STOCHASTIC)
+        convergence(
+            quadratic(1.0, 0.2),
+            ones(2),
+            0 * ones(2),
+            method="sgd",
+            rate=rate,
+            steps=400,
+            **STOCHASTIC,
+            random_state=seed,
+        )
         .measured[-150:]
         .mean()
         for rate in (0.2, 0.1)
@@ -167,8 +185,10 @@ def test_halving_the_step_halves_the_floor():
     assert floors[0] / floors[1] == pytest.approx(2.0, rel=0.2)
 
 
-def test_a_falling_step_has_no_floor():
-    curve = convergence(quadratic(1.0, 0.2), ones(2), 0 * ones(2), method="falling", steps=1000, **STOCHASTIC)
+def test_a_falling_step_has_no_floor(seed):
+    curve = convergence(
+        quadratic(1.0, 0.2), ones(2), 0 * ones(2), method="falling", steps=1000, **STOCHASTIC, random_state=seed
+    )
     assert curve.holds
     assert -1.3 < curve.power() < -0.7
 

@@ -42,9 +42,9 @@ def test_a_ridge_penalty_removes_the_peak(data):
 
 
 @pytest.mark.parametrize("size", [3, 10, 15, 25, 40, 60])
-def test_the_expected_curve_of_gaussian_rows(size):
+def test_the_expected_curve_of_gaussian_rows(size, seed):
     """400 training sets; the mean error within 5 standard errors of the formula."""
-    rows, columns, noise, rng = 20, 60, 0.5, np.random.default_rng(size)
+    rows, columns, noise, rng = 20, 60, 0.5, np.random.default_rng((seed, size))
     errors = []
     for _ in range(400):
         beta = np.full(columns, columns**-0.5)
@@ -77,10 +77,10 @@ def test_random_features_are_least_squares_and_then_the_smallest_solution(data):
     np.testing.assert_allclose(ridge.coef_, expected, atol=1e-8)
 
 
-def test_many_random_waves_are_a_gaussian_kernel(data):
+def test_many_random_waves_are_a_gaussian_kernel(data, seed):
     """Means of 50,000 products, with standard errors of 1/√50,000 at most."""
     X = data[0][:6]
-    features = RandomFeatures(50_000, random_state=0).fit(X, data[1][:6]).transform(X)
+    features = RandomFeatures(50_000, random_state=seed).fit(X, data[1][:6]).transform(X)
     distance = ((X[:, None] - X) ** 2).sum(-1)
     np.testing.assert_allclose(features @ features.T, np.exp(-distance / 10), atol=5 * 50_000**-0.5)
 

@@ -115,9 +115,9 @@ def gibbs_poisson(x, draws, scale, seed, middle, unit):
     return kept
 
 
-def test_hmc_on_a_poisson_mixture_agrees_with_gibbs(counts):
+def test_hmc_on_a_poisson_mixture_agrees_with_gibbs(counts, seed):
     """Means of what the labels do not touch; each differs by more than 4.5 standard errors in 7 of 10⁶ runs."""
-    model = quiet(Mixture(Poisson(), 2, inference=HMC(chains=8, draws=150, warmup=200), random_state=0), counts)
+    model = quiet(Mixture(Poisson(), 2, inference=HMC(chains=8, draws=150, warmup=200), random_state=seed), counts)
     x = counts[:, 0].astype(float)
     middle = np.log(x.mean())
     unit = 1.0
@@ -181,11 +181,11 @@ def gibbs_chain(x, draws, scale, seed, middle, unit):
     return kept
 
 
-def test_nuts_on_a_two_state_chain_agrees_with_gibbs(regimes):
+def test_nuts_on_a_two_state_chain_agrees_with_gibbs(regimes, seed):
     """Means that labels do not touch; each differs by more than 4.5 standard errors in 7 of 10⁶ runs."""
     chains, draws = 6, 100
     inference = NUTS(chains=chains, draws=draws, warmup=100)
-    model = quiet(HiddenMarkov(Normal(1.0), 2, inference=inference, random_state=0), regimes)
+    model = quiet(HiddenMarkov(Normal(1.0), 2, inference=inference, random_state=seed), regimes)
     x = regimes[:, 0]
     middle, unit = (float(v) for v in Normal(1.0).baseline(torch.from_numpy(x), torch.ones(len(x)).double()))
     sampled = np.stack([gibbs_chain(x, 700, 3.0, seed, middle, unit)[100:] for seed in range(3)])
@@ -246,9 +246,9 @@ def test_a_narrow_prior_draws_components_to_the_whole(counts):
     assert torch.as_tensor(held).isfinite().all()
 
 
-def test_laplace_has_the_curvature_of_counts(counts):
+def test_laplace_has_the_curvature_of_counts(counts, seed):
     """One Poisson: log λ has precision Σx + 1/9 at the mode, and draws have that spread (χ² at 5σ of 4,000 draws)."""
-    model = quiet(Mixture(Poisson(), 1, inference=Laplace(draws=4000), random_state=0), counts)
+    model = quiet(Mixture(Poisson(), 1, inference=Laplace(draws=4000), random_state=seed), counts)
     spread = model.draws_["eta"][:, 0, 0].std()
     precision = model.weights_[0] * len(counts) * np.exp(model.eta_[0, 0]) + 1 / 9
     np.testing.assert_allclose(spread, precision**-0.5, rtol=0.06)

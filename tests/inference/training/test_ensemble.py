@@ -190,10 +190,10 @@ class _Scattered(Inference):
 
 
 @pytest.mark.parametrize("members", [1, 4, 16])
-def test_the_variance_of_the_average_falls_as_one_over_the_members(members):
+def test_the_variance_of_the_average_falls_as_one_over_the_members(members, seed):
     """500 outputs with errors of their own: a variance with relative standard error √(2/500) = 6 %; 4 are allowed."""
     Y = np.tile([[-1.0], [1.0]], 500)
-    model = Regressor(Normal(1.0), inference=Ensemble(members, _Scattered()), random_state=0).fit([[0.0], [1.0]], Y)
+    model = Regressor(Normal(1.0), inference=Ensemble(members, _Scattered()), random_state=seed).fit([[0.0], [1.0]], Y)
     assert np.var(model.predict([[0.0]])) * members == pytest.approx(1.0, abs=0.25)
 
 

@@ -31,23 +31,23 @@ def linear_with_dropout(in_shape, out_features):
     return nn.Sequential(nn.Dropout(0.4), nn.Linear(in_shape[-1], out_features))
 
 
-def test_the_expectation_over_masks_is_the_plain_pass_for_a_linear_network(X, y):
+def test_the_expectation_over_masks_is_the_plain_pass_for_a_linear_network(X, y, seed):
     """E[mask/(1 − p)] = 1, so E η = η without dropout: within 5 standard errors of 4,000 masks."""
     by = MAP(Adam(0.05), epochs=30, batch_size=None)
-    model = Regressor(Normal(1.0), linear_with_dropout, inference=MCDropout(4000, by), random_state=0).fit(X, y)
+    model = Regressor(Normal(1.0), linear_with_dropout, inference=MCDropout(4000, by), random_state=seed).fit(X, y)
     rows = torch.from_numpy(X).float()
     passes = model.posterior_.eta(rows)[..., 0]
-    plain = Regressor(Normal(1.0), linear_with_dropout, inference=by, random_state=0).fit(X, y)
+    plain = Regressor(Normal(1.0), linear_with_dropout, inference=by, random_state=seed).fit(X, y)
     deviation = (passes.mean(0) - torch.from_numpy(plain.predict(X)).float()).abs()
     assert bool((deviation <= 5 * passes.std(0) / 4000**0.5 + 1e-6).all())
     assert passes.std(0).min() > 0
 
 
-def test_the_variance_over_masks_is_that_of_bernoulli_masks(X, y):
+def test_the_variance_over_masks_is_that_of_bernoulli_masks(X, y, seed):
     """Var η = Σⱼ (wⱼxⱼ·unit)² p/(1 − p): within 15 %, for 4,000 masks over 6 standard errors."""
     by = MAP(Adam(0.05), epochs=30, batch_size=None)
     inference = MCDropout(4000, by)
-    model = Regressor(Normal(1.0), linear_with_dropout, inference=inference, random_state=0, standardise=False).fit(
+    model = Regressor(Normal(1.0), linear_with_dropout, inference=inference, random_state=seed, standardise=False).fit(
         X, y
     )
     weight = model.posterior_.parameters["network.1.weight"][0, 0] * model.posterior_.buffers["unit"][0, 0]

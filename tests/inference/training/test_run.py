@@ -56,7 +56,7 @@ def test_a_state_goes_on_to_the_same_bits(run, seeds, average):
         assert torch.equal(second.posterior().parameters[name], value)
 
 
-def test_the_posterior_has_the_averaged_weights_and_training_goes_on_from_its_own(run):
+def test_the_posterior_is_averaged_and_training_goes_on_from_its_own(run):
     descent = run(average=EMA(0.9))
     advance(descent, 0, 6)
     own = descent.program.flat.clone()

@@ -136,10 +136,11 @@ def bound(mean, scale):
 
 
 @pytest.mark.parametrize("family", ["mean-field", "full-rank"])
-def test_the_bound_is_estimated_without_bias_and_maximised(family):
+def test_the_bound_is_estimated_without_bias_and_maximised(family, seed):
+    """The bound within 4 of its standard errors, which are passed once in 16,000 runs."""
     inference = Variational(family, steps=1000)
     network = Linear(bias=False)
-    model = Regressor(Poisson(), network, NormalPrior(1.0), inference, random_state=0)
+    model = Regressor(Poisson(), network, NormalPrior(1.0), inference, random_state=seed)
     posterior = model.fit(PLACES[:, None], COUNTS).posterior_
     mean, scale = float(posterior.gaussian.mean), float(posterior.gaussian.variance().sqrt())
     elbo, error = posterior.info["elbo"], posterior.info["elbo_error"]
@@ -152,7 +153,7 @@ def test_the_bound_is_estimated_without_bias_and_maximised(family):
 
 
 @pytest.mark.parametrize("family", [MeanField, LowRank, FullRank])
-def test_families_know_their_density_and_its_gradient(family, rng):
+def test_families_know_their_density_and_its_gradient(family, rng, seed):
     """log q and ∇ log q of draws, against torch's multivariate normal."""
     shift = torch.from_numpy(rng.normal(size=3))
     made = family(shift, torch.from_numpy(rng.normal(size=(3, 2)))) if family is LowRank else family(shift)
@@ -166,8 +167,9 @@ def test_families_know_their_density_and_its_gradient(family, rng):
     log_density, score = made.score(noise)
     torch.testing.assert_close(log_density, log_q.detach())
     torch.testing.assert_close(score, torch.autograd.grad(log_q.sum(), draws)[0])
-    many = gaussian.draw(100_000, torch.Generator().manual_seed(0))
-    torch.testing.assert_close(torch.cov(many.T), gaussian.covariance(), rtol=0.03, atol=0.03)
+    many = gaussian.draw(100_000, torch.Generator().manual_seed(seed))
+    unit = gaussian.variance().outer(gaussian.variance()).sqrt()  # of 100,000 draws, 6 standard errors are 0.027 of it
+    torch.testing.assert_close(torch.cov(many.T) / unit, gaussian.covariance() / unit, rtol=0, atol=0.03)
     torch.testing.assert_close(gaussian.variance(), gaussian.covariance().diagonal())
 
 
@@ -222,18 +224,19 @@ def test_members_are_mirrored_so_that_coefficients_are_exact(X, y, exact):
 
 
 def test_intervals_are_those_of_the_closed_form(X, y, exact):
-    """The variance of 1,000 members estimates xᵀΣx within 15 %: over 3 standard errors."""
-    model = fitted(Variational("full-rank", steps=100, draws=1000), X, y)
+    """The variance of 5,000 mirrored pairs has a standard error of √(2/5,000) = 2 %; 15 % are allowed."""
+    model = fitted(Variational("full-rank", steps=100, draws=10_000), X, y)
     spread = model.predict_dist(X).variance - 0.25
     torch.testing.assert_close(spread, exact.predict_dist(X).variance - 0.25, rtol=0.15, atol=0)
 
 
-def test_more_members_on_demand(X, y, exact):
+def test_more_members_on_demand(X, y, exact, seed):
     posterior = fitted(Variational("full-rank", steps=100), X, y).posterior_
-    drawn = posterior.draw(50_000, torch.Generator().manual_seed(0))
+    drawn = posterior.draw(50_000, torch.Generator().manual_seed(seed))
     weights = drawn.parameters["network.weight"][:, 0]
     expected = exact.posterior_.covariance[0][:4, :4]
-    torch.testing.assert_close(torch.cov(weights.T) / expected, torch.ones_like(expected), rtol=0.05, atol=0.05)
+    unit = expected.diagonal().outer(expected.diagonal()).sqrt()  # of 50,000 draws, 6 standard errors are 0.04 of it
+    torch.testing.assert_close(torch.cov(weights.T) / unit, expected / unit, rtol=0, atol=0.04)
     assert len(drawn) == 50_000
 
 

@@ -107,13 +107,13 @@ def test_asia_from_its_file_is_the_same(shared_data):
             assert first[name] == pytest.approx(second[name], abs=1e-12)
 
 
-def test_alarm_is_read_whole_and_its_marginals_are_those_of_samples(shared_data):
+def test_alarm_is_read_whole_and_its_marginals_are_those_of_samples(shared_data, seed):
     """37 variables, 46 arcs, 509 free parameters; frequencies of 100,000 draws within 6 standard deviations."""
     model = BayesianNetwork.from_bif(shared_data / "alarm.bif")
     assert (len(model.names_), sum(isinstance(edge, list) for edge in model.edges_)) == (37, 46)
     assert sum(table.size - table[..., 0].size for table in model.tables_.values()) == 509
     for evidence in ({}, {"BP": "LOW", "HRSAT": "HIGH"}):
-        marginals, drawn = model.marginals(evidence), model.sample(100_000, evidence, random_state=0)
+        marginals, drawn = model.marginals(evidence), model.sample(100_000, evidence, random_state=seed)
         for name, states in marginals.items():
             for state, p in states.items():
                 spread = np.sqrt(max(p * (1 - p), 1e-6) / 100_000)

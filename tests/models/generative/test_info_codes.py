@@ -39,7 +39,7 @@ def test_surprise_is_minus_the_log_of_what_the_reader_says():
     torch.testing.assert_close(read[0, 5:], answer[0, 5:7])
 
 
-def test_the_bound_is_tight_for_a_reader_that_knows_and_0_for_one_that_guesses():
+def test_the_bound_is_tight_for_a_reader_that_knows_0_for_one_that_guesses():
     codes = torch.tensor([[0.0], [1.0], [2.0]])
     three = Codes((3,))
     knows, guesses = 50.0 * three.encode(codes), torch.zeros(3, 3)

@@ -54,7 +54,7 @@ def test_a_linear_start_is_that_of_the_principal_components(monkeypatch):
     assert np.square(start.reconstruct(BLOBS) - BLOBS).mean() == pytest.approx(lost, rel=0.02)
 
 
-def test_each_member_starts_from_its_own_seed_and_each_seed_is_trained_once(monkeypatch):
+def test_each_member_starts_from_its_seed_and_each_seed_is_trained_once(monkeypatch):
     seeds = []
     kept = pretraining.Pretrained._start
     monkeypatch.setattr(pretraining.Pretrained, "_start", lambda self, seed: seeds.append(seed) or kept(self, seed))

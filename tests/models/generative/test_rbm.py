@@ -75,7 +75,7 @@ def test_bernoulli_draws_have_their_probability(seed):
     assert abs(float(draws.mean() - chance)) < 5 * float((chance * (1 - chance) / 40_000).sqrt())
 
 
-def test_chains_that_go_on_by_their_hidden_units_leave_the_density_as_it_is(seed):
+def test_chains_that_go_on_by_hidden_units_leave_the_density_as_it_is(seed):
     """Hidden units drawn exactly stay so within 5 standard errors, and negatives have the density of rows."""
     rbm, count = machine(4, 3, seed), 20_000
     with torch.no_grad(), drawing(seed):

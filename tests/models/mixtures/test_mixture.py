@@ -234,27 +234,28 @@ def test_criteria_count_free_parameters(counts):
     assert quietly(Mixture(MultivariateNormal(), 2, random_state=0), vectors).n_parameters_ == 2 * 9 + 1
 
 
-def test_samples_fitted_again_give_the_mixture_back(counts):
+def test_samples_fitted_again_give_the_mixture_back(counts, seed):
     """20,000 rows: a rate of 9 has a standard error of 0.03, a weight of 0.004; the bounds are 6 of these."""
     _, model = counts
-    X, component = model.sample(20_000, random_state=1, return_hidden=True)
-    again = Mixture(Poisson(), 2, random_state=0).fit(X)
+    X, component = model.sample(20_000, random_state=seed + 1, return_hidden=True)
+    again = Mixture(Poisson(), 2, random_state=seed).fit(X)
     order, other = np.argsort(model.eta_[:, 0]), np.argsort(again.eta_[:, 0])
     np.testing.assert_allclose(np.exp(again.eta_[other]), np.exp(model.eta_[order]), atol=0.2)
     np.testing.assert_allclose(again.weights_[other], model.weights_[order], atol=0.025)
     np.testing.assert_allclose(np.bincount(component) / 20_000, model.weights_, atol=0.025)
-    rows, labels = model.sample(20_000, random_state=1, return_hidden=True)
+    rows, labels = model.sample(20_000, random_state=seed + 1, return_hidden=True)
     np.testing.assert_array_equal(rows, X)
     np.testing.assert_array_equal(labels, component)
 
 
-def test_mixed_kinds_recover_planted_groups():
-    rng = np.random.default_rng(0)
+def test_mixed_kinds_recover_planted_groups(seed):
+    """The groups' densities overlap in about 1 % of the rows: of 500, more than 25 wrong ones are far off."""
+    rng = np.random.default_rng(seed)
     group = rng.integers(2, size=500)
     X = np.column_stack(
         [rng.gamma(2 + 8 * group), rng.random(500) < np.where(group, 0.9, 0.2), rng.poisson(2 + 6 * group)]
     )
-    model = Mixture([Gamma(), Bernoulli(), Poisson()], 2, EM(max_iter=300), random_state=0).fit(X)
+    model = Mixture([Gamma(), Bernoulli(), Poisson()], 2, EM(max_iter=300), random_state=seed).fit(X)
     agree = (model.predict(X) == group).mean()
     assert max(agree, 1 - agree) > 0.95
 

@@ -89,11 +89,11 @@ def test_the_verbs_agree_with_one_distribution(model, classes):
     assert model.score(X, y) == pytest.approx(accuracy_score(y, model.predict(X)))
 
 
-def test_samples_have_the_frequencies_of_the_probabilities():
+def test_samples_have_the_frequencies_of_the_probabilities(seed):
     """40,000 draws for 5 rows and 4 classes: 5 standard errors, a false alarm has probability below 2e-5."""
     X, y = draw(4)
     model = Classifier().fit(X, y)
-    draws = model.sample(X[:5], n=40_000, random_state=0)
+    draws = model.sample(X[:5], n=40_000, random_state=seed)
     chance = model.predict_proba(X[:5])
     frequency = np.stack([(draws == label).mean(0) for label in range(4)], 1)
     assert (np.abs(frequency - chance) < 5 * np.sqrt(chance * (1 - chance) / 40_000)).all()
