@@ -23,10 +23,7 @@ answers = {name: model.fit(X).log_prob(X) for name, model in models.items()}
 
 
 def test_two_processes_fit_what_one_fits(by_processes):
-    """The same gradients are summed in another order; a VAE draws other codes in each process, so it is only near.
-
-    Its mean log p differs between seeds by 0.03 to 0.1; columns by themselves have 2 nats less.
-    """
+    """The same gradients are summed in another order; a VAE draws other codes in each process, so it is only near."""
     alone, first, second = by_processes(SCRIPT)
     for name in alone:
         np.testing.assert_array_equal(first[name], second[name], err_msg=name)
