@@ -14,7 +14,7 @@ from likely.models.generative.constants import warn_of_constants, warn_of_copies
 
 
 def model(shape):
-    return SimpleNamespace(form_=SimpleNamespace(shape=shape), _name=lambda column: f"'c{column}'")
+    return SimpleNamespace(form_=SimpleNamespace(shape=shape, columns=()), _name=lambda column: f"'c{column}'")
 
 
 def test_a_column_of_one_value_is_named():

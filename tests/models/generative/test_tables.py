@@ -67,7 +67,8 @@ def test_new_rows_have_the_columns_the_types_and_the_labels_of_the_table(name, t
 
 @EACH
 def test_a_frame_of_pandas_comes_back_as_one(name):
-    frame = TABLE.to_pandas()
+    columns = {column: TABLE[column].to_list() for column in TABLE.columns}
+    frame = pd.DataFrame(columns).astype({"group": "category", "short": "uint8"})
     model = likely.models.FrameModel(MODELS[name]).fit(frame)
     new = model.sample(5, random_state=0)
     assert isinstance(new, pd.DataFrame)
