@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self
 
 import torch
 from sklearn.base import DensityMixin
-from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ...core import distributed
@@ -29,6 +28,7 @@ from ...likelihoods import Likelihood, Normal
 from ...optim import Adam
 from ...priors import Prior
 from ..emissions import Columns
+from ..reports import Reports
 from .condition import ConditionForm
 from .files import restore, state_of
 from .grey import drawn_anew
@@ -42,7 +42,7 @@ STEPS = 6_000
 """Steps of gradient training that `inference="auto"` takes, more or less."""
 
 
-class _Fitting(DensityMixin, Estimator):
+class _Fitting(Reports, DensityMixin, Estimator):
     """How every generative model is fitted, and kept in a file.
 
     A subclass builds its module in `_module` from `form_`, `columns_` and `condition_`, and says what kind of
@@ -211,12 +211,6 @@ class _Fitting(DensityMixin, Estimator):
                 costs = footprint(UnderCondition(module, condition), x)
             known = self.__dict__["_costs"] = (costs.work, max(costs.width, math.prod(self.form_.shape)))
         return known
-
-    @property
-    def history_(self) -> dict[str, Any]:
-        """What training recorded epoch by epoch."""
-        check_is_fitted(self)
-        return self.posterior_.info.get("history", {})
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -32,6 +32,7 @@ from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
 from ...networks import as_network
 from ...priors import Prior
+from ..reports import Reports
 from .build import Sample, baseline, plan
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
@@ -54,7 +55,7 @@ LEAST = 64
 """Rows of a block, at least."""
 
 
-class Supervised(Estimator):
+class Supervised(Reports, Estimator):
     """What `Classifier` and `Regressor` share: everything but how y is read and what `predict` answers."""
 
     likelihood: Any
@@ -249,14 +250,6 @@ class Supervised(Estimator):
         if len(fraction):
             raise DataError(f"X has the number {fraction[0].item():g}; the model was fitted on integers.")
         return x.to(torch.long)
-
-    @property
-    def log_evidence_(self) -> float:
-        """log p(y | X), where the inference finds it: `Exact("full")` and `Laplace`."""
-        value = self.posterior_.info.get("log_evidence") if "posterior_" in self.__dict__ else None
-        if value is None:
-            raise AttributeError(f"{type(self).__name__} has log_evidence_ once fitted by Exact('full') or Laplace().")
-        return float(value)
 
     @property
     def coef_(self) -> np.ndarray:
