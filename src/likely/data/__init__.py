@@ -1,4 +1,4 @@
-"""Data in: tables and their encoding; rows of any length; graphs; augmentation. Each opens on first use."""
+"""Data in: tables and their encoding; rows of any length; graphs; text; augmentation. Each opens on first use."""
 
 from __future__ import annotations
 
@@ -6,20 +6,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import augment
+    from . import augment, text
     from .graph import Graph
     from .read import read_table
     from .table import Table
+    from .text import BPE, Characters, Words
 
-__all__ = ["Graph", "Table", "augment", "read_table"]
+__all__ = ["BPE", "Characters", "Graph", "Table", "Words", "augment", "read_table", "text"]
 
-_FILES = {"Graph": "graph", "Table": "table", "read_table": "read"}
+_FILES = {
+    "Graph": "graph",
+    "Table": "table",
+    "read_table": "read",
+    **dict.fromkeys(("BPE", "Characters", "Words"), "text"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """A name, on first use: rows alone need no library of tables."""
-    if name == "augment":
-        return importlib.import_module(".augment", __name__)
+    if name in ("augment", "text"):
+        return importlib.import_module(f".{name}", __name__)
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f".{_FILES[name]}", __name__), name)
