@@ -24,7 +24,7 @@ from torch.distributions import (
 
 from likely.core.errors import ConvergenceWarning, DataError, SpecError
 from likely.sampling import MarkovChain, MetropolisHastings, sample
-from likely.sampling.density import as_log_density
+from likely.sampling.density import as_log_density, draw
 
 
 class Forced(Distribution):
@@ -96,9 +96,10 @@ def test_the_acceptance_is_the_ratio_of_the_densities():
 def test_draws_of_the_target_stay_draws_of_the_target(method, seed):
     """Five steps from exact draws of a gamma: what is invariant is invariant from the first step on."""
     target = Gamma(torch.tensor(2.0, dtype=torch.float64), 1.0)
-    start = target.sample((20_000,))
+    generator = torch.Generator().manual_seed(seed)  # of starts and steps, which never share a number
+    start = draw(target, generator, 20_000)
     log_prob = as_log_density(target, "log_prob")
-    state, generator = method.init(start, log_prob), torch.Generator().manual_seed(seed)
+    state = method.init(start, log_prob)
     for _ in range(5):
         state, _ = method.step(state, log_prob, generator)
     assert float((state.position != start).double().mean()) > 0.5
