@@ -45,12 +45,29 @@ def test_codes_have_the_colours_of_their_labels():
     assert len(latent_map(PCA(1).fit(X), X).collections) == 1
 
 
+def test_more_labels_than_colours_are_told_apart():
+    X = RNG.normal(size=(48, 4))
+    ax = latent_map(PCA(2).fit(X), X, np.arange(48) % 12)
+    looks = {(tuple(cloud.get_facecolor()[0]), cloud.get_paths()[0].vertices.tobytes()) for cloud in ax.collections}
+    assert len(looks) == 12
+    assert [mark.get_alpha() for mark in ax.get_legend().legend_handles] == [1.0] * 12
+
+
 def test_ways_begin_and_end_at_the_first_and_last_state():
     ways = RNG.normal(size=(7, 5, 2)).cumsum(0)
     ax = trajectory(ways)
     assert len(ax.lines) == 5
     np.testing.assert_allclose(ax.collections[0].get_offsets(), ways[0])
     np.testing.assert_allclose(ax.collections[1].get_offsets(), ways[-1])
+    assert ax.get_title(loc="left") == "From noise to rows"
+    other = trajectory(ways, ends=("rows", "noise"), names=("a", "b"))
+    assert [text.get_text() for text in other.get_legend().get_texts()] == ["rows", "noise"]
+    assert (other.get_title(loc="left"), other.get_xlabel()) == ("From rows to noise", "a")
+
+
+def test_many_long_ways_are_drawn_fainter():
+    few, many = (trajectory(RNG.normal(size=(steps, 20, 2))).lines[0].get_alpha() for steps in (2, 200))
+    assert 0 < many < few
 
 
 def test_what_cannot_be_drawn_is_named():

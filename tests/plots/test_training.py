@@ -45,6 +45,15 @@ def test_gaps_are_no_error():
     assert ax.get_title(loc="left") == "Validation loss was lowest after epoch 2 (2)"
 
 
+def test_every_player_of_a_game_has_a_curve():
+    ax = plots.history({"generator_loss": [0.9, 0.7], "critic_loss": [1.2, 1.38], "lr": [0.1, 0.1]})
+    drawn = curves(ax)
+    np.testing.assert_array_equal(drawn["generator"].get_ydata(), [0.9, 0.7])
+    np.testing.assert_array_equal(drawn["critic"].get_ydata(), [1.2, 1.38])
+    assert drawn["generator"].get_color() != drawn["critic"].get_color()
+    assert ax.get_title(loc="left") == "After 2 epochs: generator 0.7, critic 1.38"
+
+
 def test_errors():
-    with pytest.raises(DataError, match='record must have a list "loss" or "validation"; found lr'):
+    with pytest.raises(DataError, match='record must have a list "loss", "validation" or "…_loss"; found lr'):
         plots.history({"lr": [0.1]})

@@ -66,7 +66,7 @@ class _Codes(_Between):
         return self.form_.given(self._answer("decode", z, self._spread_condition(condition, len(z))))
 
     def trajectory(self, X: Any, condition: Any = None) -> np.ndarray:
-        """Rows on their way to z: (steps, n, …), in units of the data first, z last. What a plot of the flow shows."""
+        """Rows on their way to z, (steps, n, …): first in units in which columns have variance 1, z last."""
         self._refuse_labels("trajectory")
         x, given = self._asked(X, condition)
         return self._answer("path", x, given).numpy()

@@ -75,7 +75,7 @@ class FlowModule(DensityModule):
         return self.raw(self.layers.inverse(z, condition))
 
     def path(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        """Rows on their way to z, in units of the data: (steps, n, …). Columns are where z has them."""
+        """Rows on their way to z, in units of columns with variance 1: (steps, n, …). Columns are where z has them."""
         start, _ = self.standard(x)
         return torch.stack([start, *self.layers.steps(start, condition)])
 
