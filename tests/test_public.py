@@ -24,6 +24,8 @@ ROOMS = (
     "plots",
     "probability",
     "data",
+    "data.text",
+    "decoding",
     "models",
     "sampling",
     "models.bayesian_network",
@@ -34,8 +36,19 @@ ROOMS = (
 )
 
 BASES = {
-    *("Average", "Emission", "Inference", "KernelModule", "Latent", "LineSearch", "Network", "Objective", "Optimizer"),
-    *("Prior", "Sampler", "Schedule"),
+    *(
+        "Average",
+        "Decoding",
+        "Emission",
+        "Inference",
+        "KernelModule",
+        "Latent",
+        "LineSearch",
+        "Network",
+        "Objective",
+        "Optimizer",
+    ),
+    *("Prior", "Sampler", "Schedule", "Tokens", "Vocabulary"),
 }
 """Abstract bases: their subclasses hold the examples."""
 

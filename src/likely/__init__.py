@@ -81,8 +81,8 @@ __all__ = [
 ]
 
 _ROOMS = (
-    *("core", "data", "evaluate", "inference", "kernels", "likelihoods", "models", "networks", "optim", "plots"),
-    *("priors", "probability", "sampling", "theory"),
+    *("core", "data", "decoding", "evaluate", "inference", "kernels", "likelihoods", "models", "networks", "optim"),
+    *("plots", "priors", "probability", "sampling", "theory"),
 )
 
 
