@@ -51,8 +51,8 @@ def test_nce_is_at_rest_where_the_energy_and_its_normaliser_are_right(seed):
         log_z = torch.logsumexp(-rbm.free_energy(STATES), 0)
         module.log_z.copy_(log_z)
         p = (-rbm.free_energy(STATES) - log_z).exp()
-        rows = STATES[torch.multinomial(p, count, replacement=True, generator=torch.Generator().manual_seed(seed))]
-    with drawing(seed):
+    with drawing(seed) as generator:  # noise that shares no number with the rows
+        rows = STATES[torch.multinomial(p, count, replacement=True, generator=generator)]
         module(rows).mean().backward()
     assert all(float(value.grad.abs().max()) < 5 / math.sqrt(count) for value in module.parameters())
 

@@ -51,9 +51,9 @@ def test_conditionals_are_those_of_the_joint(seed):
 def test_gibbs_steps_leave_the_density_as_it_is(seed):
     """Moments of 20,000 rows drawn exactly stay within 5 standard errors: a false alarm in 10⁵ runs or fewer."""
     rbm = machine(4, 3, seed)
-    with torch.no_grad(), drawing(seed):
+    with torch.no_grad(), drawing(seed) as generator:
         p = joint(rbm).logsumexp(1).softmax(0)
-        start = states(4)[torch.multinomial(p, 20_000, replacement=True, generator=torch.Generator().manual_seed(seed))]
+        start = states(4)[torch.multinomial(p, 20_000, replacement=True, generator=generator)]
         mean = rbm.moved(start, 3).mean(0)
     exact = p @ states(4)
     assert bool(((mean - exact).abs() < 5 * (exact * (1 - exact) / 20_000).sqrt()).all())
@@ -78,9 +78,9 @@ def test_bernoulli_draws_have_their_probability(seed):
 def test_chains_that_go_on_by_hidden_units_leave_the_density_as_it_is(seed):
     """Hidden units drawn exactly stay so within 5 standard errors, and negatives have the density of rows."""
     rbm, count = machine(4, 3, seed), 20_000
-    with torch.no_grad(), drawing(seed):
+    with torch.no_grad(), drawing(seed) as generator:
         p = joint(rbm).logsumexp(1).softmax(0)
-        rows = states(4)[torch.multinomial(p, count, replacement=True, generator=torch.Generator().manual_seed(seed))]
+        rows = states(4)[torch.multinomial(p, count, replacement=True, generator=generator)]
         chain = bernoulli(rbm.hidden_input(rows))
         own, other, after = rbm.contrast(states(4), chain, 2)
     torch.testing.assert_close(own, rbm.free_energy(states(4)))
