@@ -73,7 +73,10 @@ def test_the_mean_has_its_textbook_parts(seed):
 
 
 def test_bias_is_not_inflated_by_few_repeats(seed):
-    """With an unbiased model and 3 repeats, the naive bias² has mean variance/3; ours has mean 0: a z-score of 200."""
+    """With an unbiased model and 3 repeats, the naive bias² has mean variance/3; ours has mean 0.
+
+    Over 200 estimates the naive mean is 10 standard errors from 0; ours is beyond 4.5 in less than one of 10⁴ runs.
+    """
     model = LinearRegression()
     draws = [
         bias_variance(
@@ -87,7 +90,7 @@ def test_bias_is_not_inflated_by_few_repeats(seed):
         ).bias_squared
         for own in range(200 * seed, 200 * seed + 200)
     ]
-    assert abs(np.mean(draws)) < 4 * np.std(draws, ddof=1) / np.sqrt(len(draws))
+    assert abs(np.mean(draws)) < 4.5 * np.std(draws, ddof=1) / np.sqrt(len(draws))
 
 
 def test_unknown_noise_is_estimated_from_the_training_sets(seed):

@@ -27,10 +27,10 @@ from likely.sampling.gradient import value_and_gradient
 real, positive, simplex = constraints.real, constraints.positive, constraints.simplex
 
 
-def within(chains, expected, facts=None):
-    """Averages within 5 standard errors, by their effective sample size."""
+def within(chains, expected, facts=None, errors=5):
+    """Averages within so many standard errors, by their effective sample size."""
     averaged = Chains(chains.draws if facts is None else facts, chains.log_prob, chains.acceptance)
-    return bool(((averaged.mean - expected).abs() < 5 * averaged.std / averaged.ess.sqrt()).all())
+    return bool(((averaged.mean - expected).abs() < errors * averaged.std / averaged.ess.sqrt()).all())
 
 
 TARGETS = {
@@ -50,9 +50,11 @@ TARGETS = {
     [*((HMC(), name) for name in TARGETS), *itertools.product((NUTS(), Langevin()), ("exponential", "dirichlet"))],
 )
 def test_a_distribution_brings_its_support(method, name, seed):
-    """Mean and variance within 5 standard errors, draws inside, and log_prob that of the distribution itself.
+    """Mean and variance within 5 and 6 standard errors, draws inside, and log_prob that of the distribution itself.
 
-    5 standard errors are passed once in 10⁶ times. Langevin goes one leapfrog step a draw where the others go a
+    5 standard errors of a mean are passed once in 10⁶ times. Squares have long tails, and where the largest are missing
+    their standard error comes out too small: of 2,000 squares of a log-normal, 5 are passed in 2 of 10⁴ times and 6 in
+    2 of 10⁵ (60,000 simulated). Langevin goes one leapfrog step a draw where the others go a
     trajectory: with as many draws its chains do not agree yet (R-hat), with eight times as many they do.
     """
     distribution, start = TARGETS[name]
@@ -60,7 +62,7 @@ def test_a_distribution_brings_its_support(method, name, seed):
     chains = sample(distribution, start, method, draws=draws, warmup=250, chains=32, random_state=seed)
     assert bool(distribution.support.check(chains.draws).all())
     assert within(chains, distribution.mean)
-    assert within(chains, distribution.variance, (chains.draws - distribution.mean).square())
+    assert within(chains, distribution.variance, (chains.draws - distribution.mean).square(), errors=6)
     torch.testing.assert_close(chains.log_prob, distribution.log_prob(chains.draws).double(), rtol=1e-6, atol=1e-6)
 
 
