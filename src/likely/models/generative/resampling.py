@@ -104,14 +104,26 @@ class Kinds:
 
     def log_kernel(self, x: Tensor, rows: Tensor, width: Tensor, among: Tensor, slip: float) -> Tensor:
         """log Π k(xⱼ | rowⱼ) over some columns: normal, its mass on an integer, or 1 for the same label."""
-        off = (x - rows) / width
-        normal = -0.5 * off.square() - width.log() - 0.5 * math.log(2 * math.pi)
-        half = 0.5 / width
-        mass = (ndtr(off + half) - ndtr(off - half)).clamp_min(torch.finfo(x.dtype).tiny).log()
-        other = math.log(slip) if slip else -torch.inf
-        label = torch.where(x == rows, 0.0, other).to(normal)
-        each = torch.where(self.coded, label, torch.where(self.whole, mass, normal))
-        return torch.where(among, each, 0.0).sum(-1)
+        plain = ~self.coded & ~self.whole
+        total = x.new_zeros(torch.broadcast_shapes(x.shape, rows.shape)[:-1])
+        for own, kernel in ((plain, _normal), (self.whole & ~self.coded, _mass), (self.coded, _same)):
+            columns = (own & among).nonzero().ravel()  # the others cost nothing: most rows have few gaps
+            if len(columns):
+                total += kernel(x[..., columns], rows[..., columns], width[columns], slip).sum(-1)
+        return total
+
+
+def _normal(x: Tensor, rows: Tensor, width: Tensor, _: float) -> Tensor:
+    return -0.5 * ((x - rows) / width).square() - (width.log() + 0.5 * math.log(2 * math.pi))
+
+
+def _mass(x: Tensor, rows: Tensor, width: Tensor, _: float) -> Tensor:
+    off, half = (x - rows) / width, 0.5 / width
+    return (ndtr(off + half) - ndtr(off - half)).clamp_min(torch.finfo(x.dtype).tiny).log()
+
+
+def _same(x: Tensor, rows: Tensor, _: Tensor, slip: float) -> Tensor:
+    return torch.where(x == rows, 0.0, math.log(slip) if slip else -torch.inf).to(x.dtype)
 
 
 def _width(rows: int, columns: int) -> float:
