@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import polars as pl
 import pytest
@@ -50,7 +52,9 @@ def test_a_table_too_many_or_too_few_is_told(run, refused, mixture, shop, regres
 def flow(run):
     rng = np.random.default_rng(0)
     size, kind = rng.normal(size=40), rng.choice(["low", "high"], 40)
-    pl.DataFrame({"size": size, "kind": kind, "count": rng.integers(0, 9, 40)}).write_csv("mixed.csv")
+    day = [dt.date(2026, 1, 1) + dt.timedelta(days=int(days)) for days in rng.integers(0, 90, 40)]
+    table = pl.DataFrame({"size": size, "kind": kind, "count": rng.integers(0, 9, 40), "day": day})
+    table.write_csv("mixed.csv")
     text = "flow('affine', layers=1, network=mlp(hidden=[4]), inference=map(epochs=2))"
     said = run("fit", "mixed.csv", "--model", text, "-o", "flow")
     assert said.code == 0
@@ -59,21 +63,26 @@ def flow(run):
 
 
 def test_columns_of_new_rows_can_be_held(run, flow):
-    drawn = pl.read_csv(run("sample", "flow", "-n", 5, "--fix", "kind=low", "--fix", "count=3").out.encode())
-    assert drawn.schema == {"size": pl.Float64, "kind": pl.String, "count": pl.Int64}
+    drawn = pl.read_csv(
+        run("sample", "flow", "-n", 5, "--fix", "kind=low", "--fix", "count=3").out.encode(), try_parse_dates=True
+    )
+    assert drawn.schema == {"size": pl.Float64, "kind": pl.String, "count": pl.Int64, "day": pl.Date}
     assert drawn["kind"].to_list() == ["low"] * 5
     assert drawn["count"].to_list() == [3] * 5
     held = flow.sample(5, {"kind": "low", "count": 3}, 0)
     np.testing.assert_allclose(drawn["size"], held["size"], rtol=1e-6)
+    later = pl.read_csv(run("sample", "flow", "-n", 2, "--fix", "day=2026-02-03").out.encode(), try_parse_dates=True)
+    assert later["day"].to_list() == [dt.date(2026, 2, 3)] * 2
 
 
 @pytest.mark.parametrize(
     ("fix", "message"),
     [
         ("kind", "--fix 'kind' must be COLUMN=VALUE"),
-        ("knid=low", "the model has no column 'knid'. Did you mean 'kind'? It has size, kind, count."),
+        ("knid=low", "the model has no column 'knid'. Did you mean 'kind'? It has size, kind, count, day."),
         ("kind=lo", "Column 'kind' has 'lo' at row 0, which training did not show; known: 'high', 'low'."),
         ("size=big", "--fix 'size=big': the column has numbers, and 'big' is not one."),
+        ("day=soon", "--fix 'day=soon': the column has dates, and 'soon' is not one."),
     ],
 )
 def test_what_cannot_be_held_is_named(run, flow, fix, message):
@@ -84,6 +93,6 @@ def test_what_cannot_be_held_is_named(run, flow, fix, message):
 
 def test_rows_are_scored_by_their_log_probability(run, flow):
     said = run("evaluate", "flow", "mixed.csv", "--json").json()
-    rows = pl.read_csv("mixed.csv")
+    rows = pl.read_csv("mixed.csv", try_parse_dates=True)
     assert said["log_score"] == pytest.approx(flow.log_prob(rows).mean(), rel=1e-6)
     assert "a lower bound" in run("evaluate", "flow", "mixed.csv").out  # counts are spread over their unit

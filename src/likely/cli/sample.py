@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -85,8 +86,10 @@ def _draw(
 
 
 def _fixed(fitted: FrameModel, fix: list[str] | None) -> dict[str, Any] | None:
-    """What COLUMN=VALUE say: numbers where the column has numbers."""
-    kinds = {column.name: column.kind for column in fitted.coded_}
+    """What COLUMN=VALUE say: numbers where the column has numbers, dates where it has dates."""
+    from ..data.coded import DATES
+
+    kinds = {column.name: "date" if column.dtype in DATES else column.kind for column in fitted.coded_}
     held: dict[str, Any] = {}
     for text in fix or ():
         name, sign, value = text.partition("=")
@@ -100,9 +103,11 @@ def _fixed(fitted: FrameModel, fix: list[str] | None) -> dict[str, Any] | None:
     return held or None
 
 
-def _number(value: str, text: str, kind: str) -> float | bool:
+def _number(value: str, text: str, kind: str) -> float | bool | dt.datetime:
     words = {"true": True, "false": False}
     try:
+        if kind == "date":
+            return dt.datetime.fromisoformat(value)
         return words[value.lower()] if value.lower() in words else float(value)
     except ValueError:
         raise DataError(f"--fix {text!r}: the column has {kind}s, and {value!r} is not one.") from None

@@ -1,6 +1,7 @@
-"""Columns of a table as numbers and back: a number as it is, text as its position among the levels.
+"""Columns of a table as numbers and back: a number as it is, text as its position among the levels, a date in days.
 
     red, blue, red, –   →   1, 0, 1, NaN   →   red, blue, red, –
+    2026-03-02, 2026-03-05   →   0, 3   →   2026-03-02, 2026-03-05        days since the first of the training rows
 
 What a model of the rows themselves needs: unlike the encodings of `data.columns`, each column stays one number. New
 rows have the types of the training rows, whatever their values: a column of integers is rounded.
@@ -16,16 +17,23 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 
-from ..core.declared import TEXTS
+from ..core.declared import NUMBERS, TEXTS
 from ..core.draws import Form
 from ..core.errors import DataError, ModelFileError
 from .columns import as_numbers, as_text, kind_of
+from .dates import DAY, as_days
 from .frame import some
 
 __all__ = ["Coded", "coded_from_json", "table_of"]
 
 INTEGERS = tuple(f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64))
-TYPES = {"number": (*INTEGERS, "Float32", "Float64"), "boolean": ("Boolean",), "category": ("String", "Categorical")}
+DATES = {"Date": pl.Date(), "Datetime": pl.Datetime("us"), "Datetime UTC": pl.Datetime("us", "UTC")}
+"""Dates by the names that files have for them; one that knows its time zone comes back in UTC."""
+TYPES = {
+    "number": (*INTEGERS, "Float32", "Float64", *DATES),
+    "boolean": ("Boolean",),
+    "category": ("String", "Categorical"),
+}
 """The types that columns of each kind may have had, as polars names them."""
 
 
@@ -38,6 +46,8 @@ class Coded:
     levels: tuple[str, ...] = ()
     dtype: str = ""
     """The type of the training column; where none is known, the widest one of its kind."""
+    first: float = 0.0
+    """The first day of a column of dates, since 1970: later ones count from it, so that few digits hold them."""
 
     @staticmethod
     def of(series: nw.Series[Any]) -> Coded:
@@ -45,10 +55,12 @@ class Coded:
         kind = kind_of(series)
         if kind == "empty":
             raise DataError(f"Column {series.name!r} has no value in any row; leave it out.")
-        if kind in ("date", "duration"):
-            raise DataError(
-                f"Column {series.name!r} holds {kind}s, which are not numbers; leave it out (--ignore), or convert it."
-            )
+        if kind == "duration":
+            raise DataError(f"Column {series.name!r} holds durations; leave it out (--ignore), or give it in days.")
+        if kind == "date":
+            days, aware = as_days(series)
+            dtype = "Date" if series.dtype == nw.Date else "Datetime UTC" if aware else "Datetime"
+            return Coded(str(series.name), "number", dtype=dtype, first=float(np.floor(np.nanmin(days))))
         if kind == "category":
             dtype = "String" if series.dtype == nw.String else "Categorical"
             levels = tuple(sorted(set(as_text(series).drop_nulls().to_list())))
@@ -61,10 +73,13 @@ class Coded:
     def encode(self, series: nw.Series[Any]) -> np.ndarray:
         """Numbers; NaN where the table has a gap."""
         if self.kind != "category":
-            kind = kind_of(series)
-            if kind not in ("number", "boolean", "empty"):
-                raise DataError(f"Column {self.name!r} holds {kind} values; training had numbers there.")
-            return as_numbers(series) if kind != "empty" else np.full(len(series), np.nan)
+            kind, dates = kind_of(series), self.dtype in DATES
+            if kind not in (("date", "empty") if dates else ("number", "boolean", "empty")):
+                had = "dates" if dates else "numbers"
+                raise DataError(f"Column {self.name!r} holds {kind} values; training had {had} there.")
+            if kind == "empty":
+                return np.full(len(series), np.nan)
+            return as_days(series)[0] - self.first if dates else as_numbers(series)
         place = {level: float(code) for code, level in enumerate(self.levels)}
         texts = as_text(series)
         gaps = texts.is_null().to_list()  # pandas gives NaN where others give None
@@ -91,6 +106,8 @@ class Coded:
         if self.kind == "boolean":
             return pl.Series(self.name, [None if np.isnan(v) else v > 0.5 for v in values], dtype=pl.Boolean)
         series = pl.Series(self.name, values, dtype=pl.Float64)
+        if self.dtype in DATES:
+            return _dated(series + self.first, self.dtype)
         if self.dtype in INTEGERS:
             return series if means else _rounded(series, self.dtype)
         return series.cast(getattr(pl, self.dtype or "Float64"))
@@ -112,7 +129,13 @@ def coded_from_json(columns: Sequence[Any]) -> tuple[Coded, ...]:
         raise ModelFileError(f"The file has columns without names of their own: {names!r}.")
     if not all(TEXTS.holds(column["levels"]) for column in columns):
         raise ModelFileError("The file has levels of a column that are not a list of words.")
-    return tuple(Coded(c["name"], c["kind"], tuple(c["levels"]), c.get("dtype", "")) for c in columns)
+    starts = [column.get("first", 0.0) for column in columns]
+    if not NUMBERS.holds(starts):
+        raise ModelFileError(f"The file has dates that count from {starts!r}.")
+    return tuple(
+        Coded(c["name"], c["kind"], tuple(c["levels"]), c.get("dtype", ""), first)
+        for c, first in zip(columns, starts, strict=True)
+    )
 
 
 def table_of(columns: Sequence[Coded], values: np.ndarray, form: Form, filled: np.ndarray | None = None) -> Any:
@@ -141,3 +164,11 @@ def _rounded(series: pl.Series, dtype: str) -> pl.Series:
     bounds = np.iinfo(dtype.lower())
     highest = float(bounds.max) if bounds.bits < 64 else np.nextafter(float(bounds.max), 0)
     return series.fill_nan(None).round().clip(float(bounds.min), highest).cast(getattr(pl, dtype))
+
+
+def _dated(days: pl.Series, dtype: str) -> pl.Series:
+    """Dates of days since 1970, within the years that calendars write."""
+    lowest, highest = (float(np.datetime64(day, "D").astype(int)) for day in ("0001-01-01", "9999-12-31"))
+    within = days.fill_nan(None).clip(lowest, highest)
+    count = within.round().cast(pl.Int32) if dtype == "Date" else (within * DAY).round().cast(pl.Int64)
+    return count.cast(DATES[dtype])
