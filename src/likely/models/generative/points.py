@@ -100,10 +100,13 @@ class Points(Features):
         return torch.cat(pieces, 1)
 
     def _evidence(self, block: slice, z: Tensor, alpha: Tensor, sigma: Tensor) -> Tensor:
-        """log N(z; α corner, σ²) of each label, up to a constant: (n, labels)."""
-        corners = torch.eye(block.stop - block.start).to(z) - self.middle[block]
-        far = z[:, None, block] - alpha.unsqueeze(-1) * (corners / self.unit[block])
-        return -far.square().sum(-1) / (2 * sigma.square())
+        """log N(z; α corner, σ²) of each label, up to a constant: (n, labels).
+
+        Of −‖z − α corner‖²/2σ² only what differs between labels is left: one number per label, not a pair of each two.
+        """
+        unit = self.unit[block]
+        half = 0.5 * alpha * (1 - 2 * self.middle[block]) / unit
+        return alpha * (z[:, block] - half) / (unit * sigma.square())
 
     def drawn(self, points: Tensor) -> Tensor:
         """Points whose labels are drawn with the chances softmax(their numbers); gradients pass as if they were soft.
