@@ -108,7 +108,7 @@ def test_responsibilities_sum_to_one_and_name_the_nearest_component():
     ("make", "message"),
     [
         (lambda: Mixture(0), "components must be a positive integer"),
-        (lambda: Mixture(2, pretrain=0), "pretrain must be a positive number of epochs"),
+        (lambda: Mixture(2, pretrain=0), 'pretrain must be a positive number of epochs or "auto"'),
         (lambda: Mixture(2, covariance="tied"), 'covariance must be "full" or "diag"'),
         (lambda: Flow(layers=0), "layers must be a positive integer"),
         (lambda: LatentPrior.parse("norm"), "Did you mean Normal"),

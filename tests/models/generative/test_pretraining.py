@@ -8,12 +8,15 @@ import torch
 
 from likely import PCA, VAE
 from likely.core.errors import DataError
+from likely.core.spec import Spec
+from likely.data.augment import Jitter
 from likely.inference import MAP, Ensemble
 from likely.inference.dataset import Dataset
 from likely.likelihoods import Normal
 from likely.models.generative import pretraining
 from likely.models.generative.latent_priors import Mixture
 from likely.models.generative.pretraining import start_mixture
+from likely.models.generative.vae_module import NARROW
 from likely.networks import MLP
 from likely.optim import Adam
 
@@ -70,6 +73,37 @@ def test_rows_are_changed_in_pretraining_as_in_training():
         latent_prior=Mixture(3, pretrain=2), inference=MAP(epochs=1, augment=lambda x: calls.append(len(x)) or x)
     ).fit(BLOBS)
     assert sum(calls) == 300 * 4  # as shown to the columns once, twice before the fit, and once in it
+
+
+def test_groups_at_the_start_are_those_of_the_mixture_of_codes(monkeypatch):
+    """q is narrow by then: with a wide one, other components would explain a code. The fit takes a step of 1e-9."""
+    monkeypatch.setattr(pretraining, "RATE", 0.02)
+    model = small(inference=MAP(Adam(1e-9), epochs=1)).fit(BLOBS)
+    codes, log_scale = model.transform(BLOBS), model.posterior(BLOBS).base_dist.scale.log()
+    assert float((log_scale - NARROW).abs().mean()) < 0.3
+    prior = model.posterior_.module_of(0).codes.prior
+    with torch.no_grad():
+        alone = prior.responsibilities(torch.as_tensor(codes).float(), torch.full(codes.shape, -10.0)).argmax(-1)
+    assert np.mean(model.predict(BLOBS) == alone.numpy()) > 0.98
+
+
+def test_a_corrupted_row_is_read_and_the_row_itself_is_scored(monkeypatch):
+    rows = []
+    monkeypatch.setattr(Jitter, "change", lambda self, x: rows.append(len(x)) or torch.full_like(x, 7.0))
+    model = small(latent_prior=Mixture(3, pretrain=2, corrupt=Jitter(0.5))).fit(BLOBS)
+    assert sum(rows) == 2 * 300  # not in the fit
+    module, x = model.posterior_.module_of(0), torch.as_tensor(BLOBS, dtype=torch.float32)
+    scored = pretraining._Autoencoding(module, Jitter(0.5))
+    with torch.no_grad():
+        mean, log_scale = module.codes.middle(module.encoded(torch.full_like(x, 7.0), None))
+        value = module.observed.log_prob(module.decoded(mean.unsqueeze(0), None), x)[0]
+        torch.testing.assert_close(scored(x), value - 0.5 * (log_scale - NARROW).square().sum(-1))
+
+
+def test_corruption_as_text_and_in_json():
+    prior = Mixture(3, corrupt="jitter(0.5)")
+    assert prior.corrupt == Jitter(0.5)
+    assert Spec.from_json(prior.to_json()) == prior
 
 
 def test_few_rows_are_named():

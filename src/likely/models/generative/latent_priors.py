@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from ...core.random import current_generator
-from ...core.spec import Spec, is_among, is_integer, require
+from ...core.spec import Spec, as_spec, is_among, is_integer, require
+from ...data.augment import Augment
 from ...likelihoods.special import LOG_2PI
 from ...networks import MLP
 from .normals import noise, to_standard
@@ -24,6 +25,8 @@ from .transforms import Affine, stack
 
 __all__ = ["Flow", "LatentPrior", "Mixture", "Normal", "PriorModule"]
 
+STEPS, BATCH = 3_000, 128
+"""Steps of plain autoencoding before the fit of a mixture, more or less, and the rows of one."""
 STEEPEST = 3.0
 """The largest log a_ii of a component's precision AᵀA: |Σ_c| has a floor, so none can shrink onto one code."""
 
@@ -47,11 +50,6 @@ class PriorModule(nn.Module):
 class LatentPrior(Spec, axis="latent_prior"):
     """What is believed of a code."""
 
-    @property
-    def epochs_before(self) -> int:
-        """Epochs of plain autoencoding, from whose codes the prior starts; 0 if it needs no start."""
-        return 0
-
     def build(self, latent: int) -> PriorModule:
         """Its module for codes of so many numbers."""
         raise NotImplementedError
@@ -71,17 +69,22 @@ class Normal(LatentPrior):
 class Mixture(LatentPrior):
     """z ~ Σ_c π_c N(μ_c, Σ_c), learned with the rest; `covariance` is "full" or "diag" as in `GaussianMixture`.
 
-    Training starts after `pretrain` epochs of plain autoencoding, from a Gaussian mixture of the codes so far:
-    components that start in the same place would never part. Groups of such codes are long in directions of their own:
-    on digits a full covariance finds many more of them than a diagonal one.
+    Training starts after `pretrain` epochs of plain autoencoding ("auto": about 3,000 steps), from a Gaussian mixture
+    of the codes so far: components that start in the same place would never part. Groups of such codes are long in
+    directions of their own: on digits a full covariance finds many more of them than a diagonal one.
+
+    `corrupt` is an augmentation that leaves the group of a row as it is, such as `Rotate() + Crop()` of images: before
+    the fit the encoder reads corrupted rows, from whose codes the rows themselves are reconstructed, so that codes hold
+    little of what it changes.
 
     >>> Mixture(3).build(2).log_prob(torch.zeros(5, 2)).shape
     torch.Size([5])
     """
 
     components: int = 10
-    pretrain: int = 20
+    pretrain: int | Literal["auto"] = "auto"
     covariance: Literal["full", "diag"] = "full"
+    corrupt: Augment | None = None
 
     @classmethod
     def example(cls) -> Self:
@@ -89,12 +92,19 @@ class Mixture(LatentPrior):
 
     def validate(self) -> None:
         require(is_integer(self.components), self, "components", "a positive integer")
-        require(is_integer(self.pretrain), self, "pretrain", "a positive number of epochs")
+        known = self.pretrain == "auto" or is_integer(self.pretrain)
+        require(known, self, "pretrain", 'a positive number of epochs or "auto"')
+        if self.corrupt is not None:
+            object.__setattr__(self, "corrupt", as_spec(self.corrupt, Augment, "corrupt"))
         require(is_among(self.covariance, ("full", "diag")), self, "covariance", '"full" or "diag"')
 
-    @property
-    def epochs_before(self) -> int:
-        return self.pretrain
+    def epochs_before(self, rows: int) -> int:
+        """Epochs of plain autoencoding for so many rows.
+
+        >>> Mixture(3).epochs_before(10_000), Mixture(3, pretrain=5).epochs_before(10_000)
+        (38, 5)
+        """
+        return max(20, min(300, STEPS * BATCH // max(1, rows))) if self.pretrain == "auto" else self.pretrain
 
     def build(self, latent: int) -> PriorModule:
         return MixtureModule(self.components, latent, full=self.covariance == "full")

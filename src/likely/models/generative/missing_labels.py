@@ -124,9 +124,9 @@ class MissingLabels(DensityModule):
         """The mean of rows given codes and labels."""
         return self.vae.reconstructed(z, condition)
 
-    def reconstruction(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
+    def reconstruction(self, x: Tensor, condition: Tensor | None = None, read: Tensor | None = None) -> Tensor:
         """log p(x | z, y) at the mean code; a missing label is told as missing."""
-        return self.vae.reconstruction(x, condition)
+        return self.vae.reconstruction(x, condition, read)
 
     def encoded(self, x: Tensor, condition: Tensor | None) -> Tensor:
         """What the encoder says of rows, (n, size)."""

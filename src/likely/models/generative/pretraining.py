@@ -1,6 +1,9 @@
 """A start for codes whose prior is a mixture: plain autoencoding, then a Gaussian mixture of the codes.
 
-    max Σ log p(x | z = E_q[z | x])     →     π, μ, Σ of a Gaussian mixture of the codes
+    max Σ log p(x | z = E_q[z | x̃])     →     π, μ, Σ of a Gaussian mixture of the codes
+
+x̃ is x, or x corrupted in ways that leave its group as it is: then the code has no place for them, and groups show
+that they would hide (a digit is the same one when turned a little).
 
 Components that start in one place get the same gradient and never part, and a code that starts as noise has no groups
 in it; after a few epochs of reconstruction the groups of the data show in the code.
@@ -15,19 +18,19 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import DataError
-from ...core.random import spread
+from ...core.random import redirected, spread
 from ...inference import MAP, Problem
 from ...inference.dataset import Dataset
 from ...inference.latent.em import EM
 from ...optim import Adam, Cosine
 from ...priors import Flat
 from ..mixtures.gaussian_mixture import GaussianMixture
-from .latent_priors import MixtureModule
+from .latent_priors import BATCH, MixtureModule
 
 __all__ = ["Pretrained", "start_mixture"]
 
 RATE = 2e-3
-STARTS = 10
+STARTS = 20
 """First guesses of the mixture, of which the most probable is kept."""
 ROWS = 20_000
 """Codes that the mixture is fitted to."""
@@ -37,11 +40,12 @@ class Pretrained:
     """Builds modules that have been autoencoders for so many epochs; each seed is trained once.
 
     Rows are `shown` to the mixture as they are to the model, and changed anew in each batch by `augment` before.
+    The encoder reads what `corrupt` makes of them.
     """
 
-    def __init__(self, problem: Problem, epochs: int, augment: Any, shown: Tensor) -> None:
-        self.problem, self.shown = problem, shown
-        self.training = MAP(Adam(RATE), epochs=epochs, schedule=Cosine(), augment=augment)
+    def __init__(self, problem: Problem, epochs: int, augment: Any, shown: Tensor, corrupt: Any = None) -> None:
+        self.problem, self.shown, self.corrupt = problem, shown, corrupt
+        self.training = MAP(Adam(RATE), epochs=epochs, batch_size=BATCH, schedule=Cosine(), augment=augment)
         self.starts: dict[int, dict[str, Tensor]] = {}
 
     def __call__(self, seed: int) -> nn.Module:
@@ -53,7 +57,10 @@ class Pretrained:
 
     def _start(self, seed: int) -> dict[str, Tensor]:
         plain = self.problem.with_(
-            build=lambda own: _Autoencoding(self.problem.build(own)), seed=seed, prior=Flat(), verbose=False
+            build=lambda own: _Autoencoding(self.problem.build(own), self.corrupt),
+            seed=seed,
+            prior=Flat(),
+            verbose=False,
         )
         module: Any = self.training.fit(plain).module_of(0).inner  # type: ignore[union-attr]
         data = self.problem.data
@@ -63,14 +70,18 @@ class Pretrained:
 
 
 class _Autoencoding(nn.Module):
-    """What is trained before the fit: log p of a row given its mean code."""
+    """What is trained before the fit: log p of a row given its mean code, or that of a corrupted row."""
 
-    def __init__(self, module: Any) -> None:
+    def __init__(self, module: Any, corrupt: Any) -> None:
         super().__init__()
-        self.inner = module
+        self.inner, self.corrupt = module, corrupt
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        return self.inner.reconstruction(x, condition)  # type: ignore[no-any-return, operator]
+        if self.corrupt is None:
+            return self.inner.reconstruction(x, condition)  # type: ignore[no-any-return, operator]
+        with redirected():
+            read = self.corrupt.change(x)
+        return self.inner.reconstruction(x, condition, read)  # type: ignore[no-any-return, operator]
 
 
 @torch.no_grad()
@@ -87,5 +98,5 @@ def start_mixture(module: Any, data: Dataset, seed: int) -> None:
         raise DataError(f"X has {len(points)} rows, too few for the {components} components of the latent prior.")
     rough = EM(max_iter=200, tol=1e-3, starts=STARTS)
     mixture = GaussianMixture(components, covariance="full", inference=rough, random_state=seed).fit(points)
-    found = (mixture.weights_, mixture.means_, mixture.covariances_)
-    prior.start(*(torch.from_numpy(np.array(part)) for part in found))
+    parts = (mixture.weights_, mixture.means_, mixture.covariances_)
+    prior.start(*(torch.from_numpy(np.array(part)) for part in parts))

@@ -167,8 +167,11 @@ class VAE(_DrawnCode):
         return given
 
     def _started(self, problem: Problem, inference: Inference, shown: Tensor) -> Problem:
-        epochs = as_spec(self.latent_prior, LatentPrior, "latent_prior").epochs_before
-        return problem.with_(build=Pretrained(problem, epochs, augmentation(inference), shown)) if epochs else problem
+        prior = as_spec(self.latent_prior, LatentPrior, "latent_prior")
+        if not isinstance(prior, Mixture):
+            return problem
+        start = Pretrained(problem, prior.epochs_before(len(shown)), augmentation(inference), shown, prior.corrupt)
+        return problem.with_(build=start)
 
     # --- answers ------------------------------------------------------------------------------------------------
     def _draws(self, draws: int | None) -> int:

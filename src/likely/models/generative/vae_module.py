@@ -25,6 +25,8 @@ __all__ = ["VAEModule"]
 
 BLOCK = 1 << 20
 """Numbers of η that are held at a time when many draws are weighed."""
+NARROW = -2.5
+"""log σ of q after plain autoencoding, which leaves it to itself: groups of codes would be blurred by a wide q."""
 PROPOSALS = 20
 """Draws of a code of which one is kept, by its weight, to fill in what a row lacks."""
 ROUNDS = 25
@@ -78,11 +80,16 @@ class VAEModule(DensityModule):
         """The mean of rows given codes (n, latent)."""
         return self.observed.mean(self.decoded(z.unsqueeze(0), condition)[0])
 
-    def reconstruction(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
-        """log p(x | z) at the mean code of each row, (n,)."""
-        mean, _ = self.codes.middle(self.encoded(x, condition))
+    def reconstruction(self, x: Tensor, condition: Tensor | None = None, read: Tensor | None = None) -> Tensor:
+        """log p(x | z) at the mean code of each row, (n,), less ½ Σ (log σ − `NARROW`)², so that q becomes narrow.
+
+        The encoder may `read` a corrupted row in place of x.
+        """
+        seen = self.encoded(x if read is None else read, condition)
+        mean, _ = self.codes.middle(seen)
         out = self.decoded(mean.unsqueeze(0), condition)
-        return self.observed.log_prob(out, x, whole=self.training and not self.missing)[0]
+        value = self.observed.log_prob(out, x, whole=self.training and not self.missing)[0]
+        return value - 0.5 * sum((log_scale - NARROW).square().sum(-1) for _, log_scale in self.codes.seen(seen))
 
     def clusters(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
         """q(component | x), for a mixture prior."""
