@@ -15,6 +15,7 @@ import hypothesis
 import numpy as np
 import pytest
 import torch
+from scipy.stats import t
 
 hypothesis.settings.register_profile("likely", deadline=None, derandomize=True, database=None, max_examples=50)
 hypothesis.settings.load_profile("likely")
@@ -65,6 +66,22 @@ def seed():
     `pytest --seeds 50 tests/sampling` counts how many.
     """
     return SHIFT
+
+
+@pytest.fixture(scope="session")
+def chances():
+    """p-values of averages of facts (chains, draws, k) against what they should be: t of the means of the chains.
+
+    Chains are independent. Draws of one chain are not, and those of a Hamiltonian one are worth less in squares than in
+    sums: there an effective sample size of the sums would promise too much.
+    """
+
+    def chances(facts, expected):
+        means = np.asarray(facts).mean(1)
+        error = means.std(0, ddof=1) / len(means) ** 0.5
+        return 2 * t.sf(np.abs(means.mean(0) - np.asarray(expected)) / error, len(means) - 1)
+
+    return chances
 
 
 @pytest.fixture(scope="session")

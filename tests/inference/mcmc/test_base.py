@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from scipy.stats import t
 from torch import nn
 
 import likely
@@ -65,20 +63,9 @@ def flat(model):
     return torch.cat(parts, 1).unflatten(0, tuple(posterior.log_prob.shape)).numpy()
 
 
-def chances(facts, expected):
-    """p-values of averages of facts (chains, draws, k): chains are independent, so t has one degree less than these.
-
-    Draws of one chain are not, and those of a Hamiltonian one less so in their squares than in their sums: there an
-    effective sample size of the sums would promise too much.
-    """
-    means = facts.mean(1)
-    error = means.std(0, ddof=1) / math.sqrt(len(means))
-    return 2 * t.sf(np.abs(means.mean(0) - expected) / error, len(means) - 1)
-
-
 # --- closed forms ---------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", LONG)
-def test_the_linear_gaussian_posterior_is_met(name, data, seed):
+def test_the_linear_gaussian_posterior_is_met(name, data, seed, chances):
     """In white coordinates 4 means are 0 and 10 products those of the identity: a false alarm in 70,000 runs."""
     X, y = data
     model = Regressor(Normal(0.5), prior=PROPER, inference=LONG[name], random_state=seed).fit(X, y)
@@ -109,7 +96,7 @@ def test_predictive_intervals_are_those_of_the_exact_posterior(data, seed):
 
 
 @pytest.mark.parametrize("name", ["HMC", "NUTS"])
-def test_the_logistic_posterior_is_that_of_a_grid(name, labelled, seed):
+def test_the_logistic_posterior_is_that_of_a_grid(name, labelled, seed, chances):
     """Two parameters: their posterior by quadrature on a grid, which is exact to many digits.
 
     Two means and two variances, each with a p-value above 1e-6.
