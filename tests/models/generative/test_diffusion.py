@@ -170,11 +170,29 @@ def test_a_condition_that_does_not_fit_is_named(condition, message):
         model.sample(2, condition)
 
 
-def test_a_small_image_is_a_condition_of_a_large_one():
-    images = np.random.default_rng(0).random((12, 1, 8, 8))
-    small = images.reshape(12, 1, 4, 2, 4, 2).mean((3, 5))
-    model = diffusion(network=UNet((4,)), sampler=DDIM(3), inference=MAP(epochs=1, batch_size=6)).fit(images, small)
-    assert model.sample(2, small[:2], random_state=0).shape == (2, 1, 8, 8)
+def halved(images):
+    """Means of blocks of 2 × 2 pixels."""
+    n, channels, height, width = images.shape
+    return images.reshape(n, channels, height // 2, 2, width // 2, 2).mean((3, 5))
+
+
+@pytest.mark.parametrize(("network", "epochs"), [(SMALL, 60), (UNet((8,), norm=None, activation="silu"), 30)])
+def test_a_large_image_agrees_with_the_small_one_that_it_was_drawn_for(network, epochs, seed):
+    """Super-resolution: blocks of a draw have the means that its condition says, and lie nearer to it than to another.
+
+    Pixels of a made image vary by 0.3 within blocks whose means vary by 1: without the condition, draws would explain
+    nothing of it and lie nearer to it in half of the cases. Fits explain nine tenths and more: no false alarm in 12.
+    """
+    rng = np.random.default_rng(seed)
+    coarse = rng.normal(size=(300, 1, 3, 3))
+    images = np.kron(coarse, np.ones((2, 2))) + 0.3 * rng.normal(size=(300, 1, 6, 6))
+    training = QUICK.replace(epochs=epochs)
+    model = diffusion(network=network, sampler=DDIM(20), inference=training).fit(images, halved(images))
+    asked = rng.normal(size=(200, 1, 3, 3))
+    own = halved(model.sample(200, asked, random_state=0))
+    misses = [((own - given) ** 2).sum((1, 2, 3)) for given in (asked, np.roll(asked, 1, 0))]
+    assert misses[0].mean() < 0.5 * (asked**2).sum((1, 2, 3)).mean()
+    assert (misses[0] < misses[1]).mean() > 0.9
 
 
 def test_gaps_are_filled_given_the_rest(seed):
