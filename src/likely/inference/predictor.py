@@ -107,7 +107,7 @@ class _PredictorPasses:
     def prepare(self, x: Tensor, lead: int = 1) -> Tensor:
         """The rows as the network sees them: nothing in it is learned, so it may be done once for all of them."""
         x = x.flatten(lead) if self.flatten else x
-        return x if self.inputs is None else self.inputs.of(x)
+        return x if self.inputs is None else self.inputs.once(x)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         eta = self.network.forward(x if self.prepared else self.prepare(x, self.lead))

@@ -128,3 +128,21 @@ def test_large_data_are_sampled_but_no_outlier_is_missed():
     assert units is not None
     assert float(Standardise(*units)(column([1e9])).abs()) <= 3.001
     assert 0.8 < float(units.scale) < 1.2
+
+
+@pytest.mark.parametrize("other", [0.5, 1e-12, 1 - 1e-12])
+def test_a_column_with_one_number_between_0_and_1_is_not_an_indicator(other):
+    values = (RNG.random(1000) < 0.7).astype(np.float64)  # mostly zeros would be kept too
+    values[17] = other
+    assert abs(float(standard(column(values)).mean())) < 1e-9
+
+
+def test_rows_that_are_standardised_once_are_the_same():
+    x = torch.from_numpy(RNG.normal(size=(200, 4)))
+    x[:, 1], x[:, 2] = x[:, 1].mul(5).exp(), 3.0
+    layer = Standardise(*statistics(x, (4,)))
+    assert layer.bend is not None
+    torch.testing.assert_close(layer.once(x), layer(x))
+    channels = Standardise(layer.centre[:2].reshape(2, 1), layer.scale[:2].reshape(2, 1), layer.bend[:2].reshape(2, 1))
+    images = x.reshape(100, 2, 4)
+    torch.testing.assert_close(channels.once(images), channels(images))

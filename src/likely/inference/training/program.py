@@ -101,7 +101,12 @@ class Program(ABC):
         objective = cast(OnEta, self.problem.objective)
         y = objective.indexed(data.y) if isinstance(data.y, Tensor) else data.y
         rows = max(1, BLOCK // row_size(data.x))
-        return replace(data, x=torch.cat([prepare(block.x) for block in whole.blocks(rows=rows)]), y=y)
+        blocks = (prepare(block.x) for block in whole.blocks(rows=rows))
+        first = next(blocks)
+        x, at = first.new_empty(len(data.x), *first.shape[1:]), 0
+        for block in (first, *blocks):
+            x[at : (at := at + len(block))] = block
+        return replace(data, x=x, y=y)
 
     # --- the loss and its gradient ------------------------------------------------------------------------------
     def evaluate(self, batch: Batch, per_target: float, per_prior: float) -> float:

@@ -36,6 +36,8 @@ ENTRIES, LEAST, SORTED = 1 << 20, 2_000, 1 << 14
 of: units need not see every row."""
 BLOCK = 1 << 16
 """Numbers that are worked on at once."""
+ROUNDING, NEARLY_HALF = 1e-9, 0.45
+"""What is safely more than a sum may be wrong by; less than half of the weight by more than a sampled median may be."""
 
 
 class Statistics(NamedTuple):
@@ -71,6 +73,18 @@ class Standardise(nn.Module):
         """The same of a tensor (…, *columns)."""
         return standardised(x, self.centre, self.scale, self.bend)
 
+    @torch.no_grad()
+    def once(self, x: Tensor) -> Tensor:
+        """The same for rows that are brought into units before training: few columns have tails to bend."""
+        z = (x - self.centre).div_(self.scale)
+        if self.bend is None:
+            return z
+        if self.bend.ndim != 1:
+            return _bent(z, self.bend)
+        columns = self.bend.nonzero().ravel()
+        z[..., columns] = _bent(z[..., columns], self.bend[columns])
+        return z
+
     def extra_repr(self) -> str:
         """As torch shows its own layers."""
         return f"columns={tuple(self.centre.shape)}, bent={self.bend is not None}"
@@ -79,7 +93,11 @@ class Standardise(nn.Module):
 def standardised(x: Tensor, centre: Tensor, scale: Tensor, bend: Tensor | None) -> Tensor:
     """z of x, by tensors that broadcast against it."""
     z = (x - centre) / scale
-    return z if bend is None else z / torch.hypot(z * bend, torch.ones_like(z))  # no square that could overflow
+    return z if bend is None else _bent(z, bend)
+
+
+def _bent(z: Tensor, bend: Tensor) -> Tensor:
+    return z / torch.hypot(z * bend, z.new_ones(()))  # no square that could overflow
 
 
 @torch.no_grad()
@@ -122,16 +140,20 @@ def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unse
     centre = weight @ x
     end = torch.maximum(highest - centre, centre - lowest)
     scale = (_mean(x, weight, lambda part: (part - centre).square_()) + unseen * end.square()).sqrt()
+    squares = _mean(x, weight, torch.square)
     far = end > FAR * scale
-    gaps = [(part - part.square()).amax(0) for part in x.split(_rows(x))]  # in [0, 1] only 0 and 1 are their squares
-    binary = (lowest >= 0) & (highest <= 1) & (torch.stack(gaps).amax(0) == 0)
+    binary = (lowest >= 0) & (highest <= 1) & (centre - squares < ROUNDING)
+    binary[binary.clone()] = _alike(x[:, binary], torch.square)  # in [0, 1] only 0 and 1 are their squares
     constant = scale <= 1e-12 * torch.maximum(lowest.abs(), highest.abs())  # what is left is rounding
     present = _mean(x, weight, lambda part: part.sign().abs_())
     sparse = (present < 0.5) & ~constant
-    size = (_mean(x, weight, torch.square) / present.clamp_min(1e-300)).sqrt()
+    size = (squares / present.clamp_min(1e-300)).sqrt()
     heavy = torch.zeros_like(far)
-    doubtful = (far & ~binary & ~constant).nonzero().ravel()
-    for column, entries in zip(doubtful.tolist(), x[:, doubtful].T.contiguous(), strict=True):
+    doubtful = far & ~binary & ~constant
+    light = (doubtful & sparse).nonzero().ravel()
+    doubtful[light] = _below(x[:, light], weight, size[light] / HEAVY) > NEARLY_HALF * present[light]
+    chosen = doubtful.nonzero().ravel()
+    for column, entries in zip(chosen.tolist(), x[:, chosen].T.contiguous(), strict=True):
         values, own = entries, weight
         if sparse[column]:
             kept = values.nonzero().ravel()
@@ -147,6 +169,17 @@ def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unse
     centre = torch.where(constant, lowest, torch.where(binary, 0.0, centre))
     scale = torch.where(constant | binary, 1.0, scale).clamp_min(SMALLEST)
     return Statistics(centre, scale, heavy.double() / LIMIT if bool(heavy.any()) else None)
+
+
+def _alike(x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Of which columns all numbers are what the function makes of them."""
+    parts = [(part == function(part)).all(0) for part in x.split(_rows(x))]
+    return torch.stack(parts).all(0)
+
+
+def _below(x: Tensor, weight: Tensor, limit: Tensor) -> Tensor:
+    """The weight of the numbers of each column that are not 0, but nearer to it than its limit."""
+    return _mean(x, weight, lambda part: ((part != 0) & (part.abs() < limit)).double())
 
 
 def _mean(x: Tensor, weight: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
