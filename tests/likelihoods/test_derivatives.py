@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from likely.core.spec import registered
-from likely.likelihoods import Laplace, Likelihood, Normal
+from likely.likelihoods import Laplace, Likelihood, Normal, Poisson
 from likely.likelihoods.curvature import curvature
 
 SPECS = [*(cls.example() for cls in registered(Likelihood).values()), Normal(scale=0.7), Normal(scale="input")]
@@ -85,6 +85,16 @@ def test_a_learned_scale_beyond_its_bound_is_constant():
     value, score = Normal().value_and_grad(torch.tensor([[0.0, -1e4]]).expand(4, 2), y)
     assert total == pytest.approx(value.sum().item(), rel=1e-6)
     assert of_scale.item() == score[:, 1].sum().item() == 0
+
+
+@pytest.mark.parametrize("extreme", [30.0, 40.0, 1e4])
+def test_a_rate_beyond_its_bound_has_the_total_and_the_gradient_of_its_tangent(extreme):
+    eta, y = torch.tensor([[0.5], [extreme]]), torch.tensor([1.0, 2.0])
+    value, score = Poisson().value_and_grad(eta, y)
+    total, gradient, _ = Poisson().total_and_grad(eta, y, None, 2.0)
+    assert math.isfinite(total)
+    assert total == pytest.approx(value.sum().item(), rel=1e-5)
+    torch.testing.assert_close(gradient, 2 * score)
 
 
 @pytest.mark.parametrize("spec", OWN, ids=repr)

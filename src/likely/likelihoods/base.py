@@ -20,6 +20,7 @@ from ..core.spec import Spec
 from ..probability.joint import point
 from .curvature import curvature
 from .mle import newton
+from .special import constant
 from .weighted import as_given, clean
 
 __all__ = ["Likelihood", "Target"]
@@ -309,7 +310,7 @@ def total_and_grad(
     whole = eta if shared is None else torch.cat([eta, shared.expand(*eta.shape[:-1], shared.shape[-1])], -1)
     value, score = value_and_grad(whole, y)
     if weight is None:
-        total, gradient = value.sum(), score * scale
+        total, gradient = value.sum(), score * constant(scale, score.dtype, score.device)
     else:
         total, gradient = (value * weight).sum(), score * (weight * scale).unsqueeze(-1)
     if shared is None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from . import weighted
 from .base import Likelihood, Target
-from .special import log_sigmoid
+from .special import constant, log_sigmoid
 
 __all__ = ["Bernoulli", "BernoulliDistribution"]
 
@@ -69,6 +70,22 @@ class Bernoulli(Likelihood):
         sign = 2 * y.to(eta.dtype) - 1
         margin = sign * eta[..., 0]
         return log_sigmoid(margin), (sign * (-margin).sigmoid()).unsqueeze(-1)
+
+    def total_and_grad(
+        self,
+        eta: Tensor,
+        y: Tensor,
+        weight: Tensor | None = None,
+        scale: float = 1.0,
+        shared: Tensor | None = None,
+    ) -> tuple[float, Tensor, Tensor | None]:
+        if weight is not None or eta.shape[:-1] != y.shape:
+            return super().total_and_grad(eta, y, weight, scale, shared)
+        number = partial(constant, dtype=eta.dtype, device=eta.device)
+        sign = torch.add(number(-1.0), y.to(eta), alpha=2)
+        margin = eta[..., 0] * sign
+        total = log_sigmoid(margin).sum().item()
+        return total, margin.neg_().sigmoid_().mul_(sign).mul_(number(scale)).unsqueeze(-1), None
 
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The log odds of the weighted mean."""

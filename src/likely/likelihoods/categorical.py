@@ -10,6 +10,7 @@ from torch import Tensor, distributions
 from torch.nn.functional import cross_entropy
 
 from .labels import _Labels
+from .special import constant
 
 __all__ = ["Categorical"]
 
@@ -67,12 +68,14 @@ class Categorical(_Labels):
     ) -> tuple[float, Tensor, Tensor | None]:
         if weight is not None or shared is not None or eta.shape[:-1] != y.shape:
             return super().total_and_grad(eta, y, weight, scale, shared)
-        index = y.long().unsqueeze(-1)
         by_column = eta.stride(-2) == 1  # as a narrow product is stored: torch would copy it
-        log_prob = eta.mT.log_softmax(-2).mT if by_column else eta.log_softmax(-1)
-        total = log_prob.gather(-1, index).sum().item()
-        score = log_prob.exp_().mul_(-scale)
-        return total, score.scatter_(-1, index, scale, reduce="add"), None
+        logits, classes = (eta.mT, -2) if by_column else (eta, -1)
+        index = y.long().unsqueeze(classes)
+        log_prob = logits.log_softmax(classes)
+        total = log_prob.gather(classes, index).sum().item()
+        score = log_prob.exp_().mul_(constant(-scale, eta.dtype, eta.device))
+        score.scatter_(classes, index, scale, reduce="add")
+        return total, score.mT if by_column else score, None
 
     def label_log_probs(self, eta: Tensor) -> Tensor:
         return eta.log_softmax(-1)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from torch.distributions import constraints
 
 from . import weighted
 from .base import Likelihood, Target
-from .special import bounded_exp, bounded_exp_grad
+from .special import bounded_exp, bounded_exp_grad, constant, exp_limit
 
 __all__ = ["Poisson"]
 
@@ -55,6 +56,25 @@ class Poisson(Likelihood):
         """Without log y!, which takes longer than the rest."""
         y, log_rate = y.to(eta), eta[..., 0]
         return y * log_rate - bounded_exp(log_rate), (y - bounded_exp_grad(log_rate)).unsqueeze(-1)
+
+    def total_and_grad(
+        self,
+        eta: Tensor,
+        y: Tensor,
+        weight: Tensor | None = None,
+        scale: float = 1.0,
+        shared: Tensor | None = None,
+    ) -> tuple[float, Tensor, Tensor | None]:
+        if weight is not None or eta.shape[:-1] != y.shape:
+            return super().total_and_grad(eta, y, weight, scale, shared)
+        y, log_rate, number = y.to(eta), eta[..., 0], partial(constant, dtype=eta.dtype, device=eta.device)
+        rate = log_rate.exp()
+        expected = rate.sum().item()
+        if not expected < exp_limit(eta.dtype):  # one of them may be where the exponential is continued
+            return super().total_and_grad(eta, y, weight, scale, shared)
+        factorials = torch.lgamma(y + number(1.0)).sum().item()
+        total = torch.dot(y.reshape(-1), log_rate.reshape(-1)).item() - expected - factorials
+        return total, torch.sub(y, rate, out=rate).mul_(number(scale)).unsqueeze(-1), None
 
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The logarithm of the weighted mean."""
