@@ -33,6 +33,14 @@ def quadratic(matrix):
     return lambda eta, y: -0.5 * torch.einsum("ni,ij,nj->n", eta, matrix, eta) + y * eta.sum(-1)
 
 
+def test_the_information_about_some_numbers_is_that_with_the_others_held():
+    """It does not see that the whole is indefinite, and has the units of its own numbers alone."""
+    indefinite = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64)
+    _, score, information = curvature(quadratic(indefinite), ETA.expand(3, 2), Y, 1)
+    assert score.shape == (3, 2)
+    torch.testing.assert_close(information, torch.ones(3, 1, 1, dtype=torch.float64))
+
+
 def test_negative_curvature_is_taken_by_its_absolute_value():
     indefinite = torch.tensor([[1.0, 2.0], [2.0, 1.0]], dtype=torch.float64)  # eigenvalues 3 and −1
     _, score, information = curvature(quadratic(indefinite), ETA.expand(3, 2).clone(), Y)

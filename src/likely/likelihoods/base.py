@@ -182,6 +182,17 @@ class Likelihood(Spec, axis="likelihood"):
         """
         return curvature(self.log_prob, eta, y)
 
+    def derivatives_in(self, count: int, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same with the information (n, count, count) about the first numbers of η, the others held.
+
+        A closed form is positive in every block. What is made so by its eigenvalues is not that of a block: numbers of
+        different units would be mixed.
+        """
+        if count == eta.shape[-1] or type(self).derivatives is not Likelihood.derivatives:
+            log_prob, score, information = self.derivatives(eta, y)
+            return log_prob, score, information[..., :count, :count]
+        return curvature(self.log_prob, eta, y, count)
+
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """log p(y | η), of shape (…), and its gradient in η, of shape (…, size): what training without autograd needs.
 

@@ -13,18 +13,22 @@ from torch import Tensor
 __all__ = ["curvature"]
 
 
-def curvature(log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def curvature(
+    log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: Tensor, count: int | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
     """log p (n,), score (n, size) and information (n, size, size) of rows, by differentiating log p(y | η).
+
+    With a `count` the information is that about the first numbers of η, the others held.
 
     Where −∂² log p is not positive semidefinite its eigenvalues are taken by absolute value, and where it vanishes but
     the score does not (a Laplace likelihood), the score's outer product stands in: both keep Newton going downhill.
     """
-    size = eta.shape[-1]
+    size = eta.shape[-1] if count is None else count
     with torch.enable_grad():
         point = eta.detach().requires_grad_()
         log_prob = log_prob_of(point, y)
         (score,) = torch.autograd.grad(log_prob.sum(), point, create_graph=True)
-        rows = [_gradient(score[..., j], point) for j in range(size)]
+        rows = [_gradient(score[..., j], point)[..., :size] for j in range(size)]
     score, information = score.detach(), -torch.stack(rows, -2)
     if size == 1:
         information = information.abs()
@@ -32,8 +36,9 @@ def curvature(log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: T
         values, vectors = torch.linalg.eigh(0.5 * (information + information.mT))
         information = (vectors * values.abs().unsqueeze(-2)) @ vectors.mT
     trace = information.diagonal(dim1=-2, dim2=-1).sum(-1)
-    flat = trace < 1e-8 * score.square().sum(-1)
-    outer = score.unsqueeze(-1) * score.unsqueeze(-2)
+    own = score[..., :size]
+    flat = trace < 1e-8 * own.square().sum(-1)
+    outer = own.unsqueeze(-1) * own.unsqueeze(-2)
     return log_prob.detach(), score, torch.where(flat[..., None, None], outer, information)
 
 

@@ -477,6 +477,18 @@ def test_units_of_y_change_nothing_but_units(unit):
     assert other.kernel_.variance == pytest.approx(unit**2 * plain.kernel_.variance, rel=1e-2)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e3])
+def test_units_of_y_change_nothing_under_heavy_tails(unit):
+    """Neither do they where log p is not concave, and the curvature of what is latent is not that of the scale."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-3, 3, (40, 1))
+    y = np.sin(2 * x[:, 0]) + 0.1 * rng.standard_t(3, size=40) + 5.0 * (np.arange(40) % 15 == 0)
+    plain, other = (GaussianProcess(likelihood=StudentT()).fit(x, c * y) for c in (1.0, unit))
+    assert other.log_evidence_ == pytest.approx(plain.log_evidence_ - 40 * np.log(unit), rel=1e-3)
+    np.testing.assert_allclose(other.predict(x), unit * plain.predict(x), atol=1e-3 * unit)
+    assert other.shared_[0] == pytest.approx(plain.shared_[0] + np.log(unit), abs=1e-3)
+
+
 def test_a_variance_far_from_where_it_began_is_found():
     """The evidence of 1000·y has its top at a variance near 10⁶, five factors of ten from the kernel's own."""
     rng = np.random.default_rng(0)

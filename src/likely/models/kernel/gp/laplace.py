@@ -141,8 +141,8 @@ class _Here:
     def _ask(self, eta: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Of each row, times its weight; the information is that about the latent numbers."""
         k, weight = self.problem.latent, self.problem.weight
-        log_prob, score, information = self.problem.likelihood.derivatives(eta, self.problem.y)
-        return weight * log_prob, weight.unsqueeze(-1) * score, weight.reshape(-1, 1, 1) * information[:, :k, :k]
+        log_prob, score, information = self.problem.likelihood.derivatives_in(k, eta, self.problem.y)
+        return weight * log_prob, weight.unsqueeze(-1) * score, weight.reshape(-1, 1, 1) * information
 
     def curvature(self, matrix: Tensor) -> Curvature:
         """M, for a kernel matrix."""
