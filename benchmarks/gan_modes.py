@@ -1,7 +1,7 @@
 """Modes that a GAN reaches on the ring of 8 and the grid of 25 Gaussians, and how many of its rows are near one.
 
 Settings are the same for both sets: the non-saturating loss, with a penalty on the critic's gradient at real rows, and
-networks of four layers: a generator must jump from mode to mode, which depth makes steep (explored on one other seed
+networks of four layers: a generator must jump from mode to mode, which depth makes steep (explored on other seeds
 than those that are reported). The published modes, of GANs without and with packing (PacGAN, Lin et al., 2018),
 are from settings of their own.
 """
@@ -24,7 +24,7 @@ from .timing import Result, show
 
 __all__ = ["run"]
 
-ROWS, DRAWN, BATCH, ROUNDS = 10_000, 2_500, 256, 6_000
+ROWS, DRAWN, BATCH, ROUNDS = 10_000, 2_500, 256, 10_000
 DEPTH = 4
 NEAR = 0.9
 """The fraction of rows within 3 σ of a mode that is asked for."""

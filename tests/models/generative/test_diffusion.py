@@ -181,7 +181,7 @@ def test_a_large_image_agrees_with_the_small_one_that_it_was_drawn_for(network, 
     """Super-resolution: blocks of a draw have the means that its condition says, and lie nearer to it than to another.
 
     Pixels of a made image vary by 0.3 within blocks whose means vary by 1: without the condition, draws would explain
-    nothing of it and lie nearer to it in half of the cases. Fits explain nine tenths and more: no false alarm in 12.
+    nothing of it and lie nearer to it in half of the cases. Fits explain 0.89 of it and more: no false alarm in 12.
     """
     rng = np.random.default_rng(seed)
     coarse = rng.normal(size=(300, 1, 3, 3))

@@ -31,9 +31,10 @@ from ...priors import Flat
 from .argument import Argument
 from .base import _Generative
 from .constants import warn_of_constants
-from .field import Field
+from .field import Field, loudness
 from .gaussian_steps import Level, Predicts, data_from, forward_draw, level_at, noise_from, target_of
 from .module import DensityModule, ask
+from .origin import origin
 from .points import Points
 from .probability_flow import flow_log_prob
 from .samplers import DDPM, Denoiser, Sampler
@@ -155,10 +156,12 @@ class Diffusion(_Generative):
         return {"sampler": as_spec(self.sampler, Sampler, "sampler")} | {name: vars(self)[name] for name in names}
 
     def _automatic(self, rows: int) -> Inference:
-        batch = min(128, max(1, rows // 4))
-        epochs = max(20, min(4_000, 10_000 * batch // max(1, rows)))
+        """Adam along a cosine; rows of numbers come in large batches, which share their targets (see `origin`)."""
+        most, steps, rate = (512, 6_000, 2e-3) if len(self.form_.shape) == 1 else (128, 10_000, 1e-3)
+        batch = min(most, max(1, rows // 4))
+        epochs = max(20, min(4_000, steps * batch // max(1, rows)))
         return MAP(
-            Adam(1e-3), epochs=epochs, batch_size=batch, schedule=CosineRate(), clip_norm=1.0, average=EMA(0.999)
+            Adam(rate), epochs=epochs, batch_size=batch, schedule=CosineRate(), clip_norm=1.0, average=EMA(0.999)
         )
 
     def _draws(self, draws: int | None) -> int:
@@ -208,6 +211,9 @@ class Denoising(DensityModule):
             told = (condition[0] + 1, *shape[1:]) if self.resized else (math.prod(condition) + 1,)
         self.path: Path = schedule.path()
         self.field = Field(network, shape, told)
+        self.gain = loudness(shape)
+        self.alike = True
+        """Whether training rows have equal weights."""
         self.register_buffer("low", torch.full((math.prod(shape),), -1.0))
         self.register_buffer("high", torch.full((math.prod(shape),), 1.0))
 
@@ -219,6 +225,7 @@ class Denoising(DensityModule):
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
         self.units.adapt(x, weight)
+        self.alike = weight is None
         rows = self.units.double()(x.double()).flatten(1)
         self.units.to(self.low.dtype)
         self.low.copy_(rows.amin(0))
@@ -239,7 +246,7 @@ class Denoising(DensityModule):
     def answer(self, x: Tensor, t: Tensor, told: Tensor | None, level: Level) -> Tensor:
         """What the network says of noisy rows, which it sees with a variance of about 1."""
         inside = x / (level.alpha.square() + level.sigma.square()).sqrt() if self.path.exploding else x
-        answer = self.field(inside, t, told)
+        answer = self.field(self.gain * inside, t, told)
         return self.with_labels(answer, x, level) if self.units.labels else answer
 
     def with_labels(self, answer: Tensor, x: Tensor, level: Level) -> Tensor:
@@ -281,7 +288,11 @@ class Denoising(DensityModule):
             return self.constant(x, z) - self.term(z, (t * self.steps).ceil().clamp_min(1), told)
         level = level_at(self.path, t, z.ndim)
         noise = normal_like(z)
-        answer = self.answer(level.alpha * z + level.sigma * noise, t, told, level)
+        noisy = level.alpha * z + level.sigma * noise
+        if self.alike:
+            z = origin(noisy, z, *level, told)
+            noise = noise_from(z, noisy, level)
+        answer = self.answer(noisy, t, told, level)
         return -0.5 * (target_of(self.predict, z, noise, level) - answer).square().flatten(1).sum(1)
 
     def term(self, z: Tensor, index: Tensor, told: Tensor | None) -> Tensor:

@@ -19,12 +19,14 @@ from ...core.errors import SpecError
 from ...core.random import isolated
 from ...networks import as_network
 
-__all__ = ["Field", "time_features"]
+__all__ = ["Field", "loudness", "time_features"]
 
 FREQUENCIES = 16
 """Sines and as many cosines that say what time it is."""
 FASTEST = 160.0
 """Turns of the fastest of them while t goes from 0 to 1."""
+HEARD = 8.0
+"""The norm that rows have beside the many features of time, at least."""
 
 
 def time_features(t: Tensor, count: int = FREQUENCIES, fastest: float = FASTEST) -> Tensor:
@@ -41,6 +43,15 @@ def time_features(t: Tensor, count: int = FREQUENCIES, fastest: float = FASTEST)
 def _frequencies(count: int, fastest: float) -> list[float]:
     """In radians, evenly spaced on a logarithmic scale."""
     return (2 * math.pi * np.geomspace(0.05, fastest, count)).tolist()
+
+
+def loudness(shape: tuple[int, ...]) -> float:
+    """What a row of few numbers, each of variance 1, is multiplied by to be heard beside the features of time.
+
+    >>> loudness((4,)), loudness((1, 28, 28))
+    (4.0, 1.0)
+    """
+    return max(1.0, HEARD / math.prod(shape) ** 0.5)
 
 
 class Field(nn.Module):

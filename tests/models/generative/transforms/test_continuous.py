@@ -12,7 +12,6 @@ from likely.core.random import isolated
 from likely.models.generative.base_density import BaseDensity
 from likely.models.generative.divergence import signs_like
 from likely.models.generative.transforms import Continuous, VelocityField
-from likely.models.generative.transforms.continuous import _origin
 from likely.networks import MLP
 
 
@@ -72,27 +71,6 @@ def test_the_network_of_a_field_has_targets_of_variance_one(seed):
         loss = -field.matching(x, z)
         torch.testing.assert_close(field.inverse(z[:10]), z[:10], atol=1e-8, rtol=0)
     assert abs(float(loss.mean()) - 1.0) < 5 * float(loss.std()) / math.sqrt(20_000)
-
-
-def test_a_mean_over_origins_has_the_expectation_of_the_one_it_was(seed):
-    """Over 3,000 batches of 4 rows, moments of the two agree within 5 standard errors (3 of them: false alarm 2e-6)."""
-    with isolated(seed):
-        x, z = torch.randn(3000, 4, 2, dtype=torch.float64).sign(), torch.randn(3000, 4, 2, dtype=torch.float64)
-    t = torch.tensor([0.2, 0.4, 0.5, 0.7], dtype=torch.float64)
-    at = t[:, None] * x + (1 - t)[:, None] * z
-    mean = torch.vmap(lambda a, b: _origin(a, b, t, None))(at, x)
-    for moment in (mean - x, (mean - x) * at, (mean - x) * at.tanh()):
-        own = moment.sum((1, 2))
-        assert abs(float(own.mean())) < 5 * float(own.std()) / math.sqrt(3000)
-    assert float(mean.var()) < 0.9 * float(x.var())
-
-
-def test_rows_with_other_conditions_are_no_origins():
-    x = torch.tensor([[0.0], [1.0], [2.0]], dtype=torch.float64)
-    at, t = torch.ones(3, 1, dtype=torch.float64), torch.full((3,), 0.5, dtype=torch.float64)
-    told = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)
-    expected = 2 / (1 + math.exp(-2.0))  # of 0 and 2, with ‖1 − 0‖² and ‖1 − 1‖² over 2 (1/2)²
-    torch.testing.assert_close(_origin(at, x, t, told).ravel(), torch.tensor([expected, 1.0, expected]).double())
 
 
 @pytest.mark.parametrize(

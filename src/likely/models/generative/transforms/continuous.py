@@ -17,7 +17,6 @@ so that a network that says 0 leaves noise as it is, and targets have variance 1
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -27,7 +26,8 @@ from torch import Tensor
 from ....core.random import evenly
 from ....core.spec import is_integer, require
 from ..divergence import divergence, signs_like
-from ..field import Field
+from ..field import Field, loudness
+from ..origin import origin
 from .base import Transform
 from .bijection import Bijection, per_row
 from .conditioner import start_small
@@ -40,8 +40,6 @@ FASTEST = 2.0
 """Turns that the fastest wave of time makes on the way: a solver takes few steps."""
 LATE, SPREAD = 0.8, 1.2
 """Centre and width of the logits of times in flow matching."""
-HEARD = 8.0
-"""What a row of few numbers is multiplied by before it joins the many features of time, as a norm."""
 
 
 class Continuous(Transform):
@@ -87,7 +85,7 @@ class VelocityField(Bijection):
         super().__init__()
         self.spec, self.shape = spec, shape
         self.field = Field(network, shape, condition, FASTEST)
-        self.gain = max(1.0, HEARD / math.prod(shape) ** 0.5)
+        self.gain = loudness(shape)
         start_small(self.field.network)
 
     def velocity(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
@@ -107,7 +105,7 @@ class VelocityField(Bijection):
         wide = t.reshape(-1, *(1 for _ in x.shape[1:]))
         at, way = z + wide * (x - z), x - z
         if shared:
-            way = (_origin(at.flatten(1), x.flatten(1), t, condition).view_as(x) - at) / (1 - wide)
+            way = (origin(at, x, wide, 1 - wide, condition) - at) / (1 - wide)
         v = self.velocity(at, t, condition)
         return -0.5 * _variance(t) * per_row((v - way).square())
 
@@ -145,17 +143,3 @@ class VelocityField(Bijection):
 def _variance(t: Tensor) -> Tensor:
     """Of (1 − t) z + t x, if z and x have variance 1."""
     return t.square() + (1 - t).square()
-
-
-def _origin(at: Tensor, x: Tensor, t: Tensor, condition: Tensor | None) -> Tensor:
-    """E[x | xₜ] over the rows of a batch with the same condition, (n, d).
-
-    Given the batch and xₜ = (1 − t) z + t x, row k was the origin with a probability ∝ exp(−‖xₜ − t xₖ‖²/2(1 − t)²). A
-    mean over it has the expectation of the one row that it was, and less variance (Rao and Blackwell).
-    """
-    t = t.unsqueeze(1)
-    logits = (t * at @ x.mT - 0.5 * t.square() * x.square().sum(1)) / (1 - t).square()
-    if condition is not None:
-        told = condition.flatten(1)
-        logits = logits.masked_fill(torch.cdist(told, told, p=torch.inf) > 0, -torch.inf)
-    return logits.softmax(1) @ x
