@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
+from likely import Classifier
 from likely.core.errors import SpecError
+from likely.core.spec import registered
+from likely.inference import MAP
 from likely.networks import GCN, LSTM, MLP, ConvNet, Linear, ResNet
 from likely.networks.base import MOST_LAYERS, Network, as_network, refuse_absurd, refuse_large
 
@@ -65,3 +69,14 @@ def test_inputs_are_standardised_by_column_feature_or_channel():
     shapes = [MLP().columns((5,)), LSTM().columns((20, 3)), ConvNet().columns((3, 8, 8)), GCN().columns((4, 2))]
     assert shapes == [(5,), (3,), (3, 1, 1), (4,)]
     assert Network().features_at((5,)) == ((5,), -1)
+
+
+WITH_DROPOUT = {name: cls for name, cls in registered(Network).items() if hasattr(cls, "dropout")}
+
+
+@pytest.mark.parametrize("name", WITH_DROPOUT)
+def test_every_network_that_drops_units_is_fitted_so(name):
+    network = WITH_DROPOUT[name].example().replace(dropout=0.2)
+    x = network.example_inputs(6, torch.Generator().manual_seed(0))
+    model = Classifier(network=network, inference=MAP(epochs=1), random_state=0).fit(x, np.arange(6) % 2)
+    assert model.n_iter_ == 1

@@ -208,6 +208,7 @@ def shape_after(module: nn.Module, shape: Sequence[int], owner: str) -> tuple[in
     >>> shape_after(draft, (3, 32, 32), "Conv")
     (10, 28, 28)
     """
+    module.eval()  # masks of dropout change no shape, and there is nothing to draw them from
     out_shape = _attempt(module, shape)
     if out_shape is not None:
         return out_shape
