@@ -35,10 +35,14 @@ def scores(chains, facts, expected):
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("size", [1, 10, 100])
 def test_mean_and_covariance_of_a_normal(method, size, seed):
-    """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 2e-4 in all."""
+    """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 2e-4 in all.
+
+    Single steps tell warm-up less of 100 coordinates than trajectories do: after 300 of them R-hat is near the 1.05
+    that is warned of, after 800 the largest is 1.02.
+    """
     log_prob, mean, covariance = correlated(size)
-    count = 1000 if isinstance(method, Langevin) else 150
-    chains = sample(log_prob, mean, method, draws=count, warmup=300, chains=32, random_state=seed)
+    count, warmup = (1000, 800) if isinstance(method, Langevin) else (150, 300)
+    chains = sample(log_prob, mean, method, draws=count, warmup=warmup, chains=32, random_state=seed)
     centred = chains.draws - mean
     assert float(scores(chains, chains.draws, mean).max()) < 5
     assert float(scores(chains, centred.square(), covariance.diagonal()).max()) < 5
