@@ -102,3 +102,12 @@ def test_what_cannot_be_done_is_said_in_one_line(run, clusters, refused, regress
     refused(run("decode", "m", "points.csv", "--method", "best"), "method must be viterbi or posterior")
     refused(run("sample", "m"), "KMeans cannot make new rows")
     refused(run("sample", regressor), "give the TABLE that has them")
+
+
+def test_fit_names_only_the_commands_that_its_model_answers(run, clusters):
+    said = run("fit", "points.csv", "--model", "k_means(n_clusters=2)", "--ignore", "id", "-o", "m").out
+    assert "likely predict m TABLE" in said
+    assert "likely sample" not in said
+    said = run("fit", "points.csv", "--model", "gan(inference=map(epochs=1))", "--ignore", "id", "-o", "g").out
+    assert "likely sample g" in said
+    assert "TABLE" not in said

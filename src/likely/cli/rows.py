@@ -96,17 +96,25 @@ def fit_rows(
         fit.append(f"squared distance {number(result['inertia'])}")
     if "n_iter" in result:
         fit.append(f"{int(result['n_iter'])} steps")
-    fills = getattr(inner, "takes_tables", False) and hasattr(inner, "impute")
-    follow = "decode" if hasattr(inner, "decode") else "impute" if fills else "predict"
     lines(
         {
             "table": f"{table}: {rows.height} rows of {', '.join(columns)}",
             "model": repr(inner),
             "fit": "; ".join(fit),
             "saved": str(out),
-            "next": f"likely {follow} {out} TABLE, or likely sample {out}",
         }
+        | _questions(inner, out)
     )
+
+
+def _questions(inner: Any, out: Path) -> dict[str, str]:
+    """The commands that a fitted model can answer."""
+    fills = getattr(inner, "takes_tables", False) and hasattr(inner, "impute")
+    tells = hasattr(inner, "predict_proba") or hasattr(inner, "transform")
+    able = {"decode": hasattr(inner, "decode"), "impute": fills, "predict": tells}
+    first = [f"likely {verb} {out} TABLE" for verb, can in able.items() if can][:1]
+    questions = [*first, *([f"likely sample {out}"] if hasattr(inner, "sample") else [])]
+    return {"next": ", or ".join(questions)} if questions else {}
 
 
 def answers(model: FrameModel, rows: pl.DataFrame) -> pl.DataFrame:
