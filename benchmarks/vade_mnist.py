@@ -1,6 +1,7 @@
 """Clusters of MNIST digits by a VAE with a mixture prior (VaDE), beside the published 94.46 %.
 
-10,000 images of binary pixels; components are matched to digits so that most agree.
+10,000 images, whose grey pixels are probabilities of binary ones; components are matched to digits so that most agree.
+Before the fit codes learn to forget small turns and shifts, which leave a digit what it is. No label takes part.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from likely import VAE
+from likely.data.augment import Binarise, Crop, Rotate
 from likely.inference import MAP
 from likely.likelihoods import Bernoulli
 from likely.models.generative.latent_priors import Mixture
@@ -22,30 +24,33 @@ from .timing import Result, show
 
 __all__ = ["accuracy", "run"]
 
-ROWS, PRETRAIN, EPOCHS = 10_000, 50, 50
+ROWS, EPOCHS, SIDE = 10_000, 40, 28
 PUBLISHED, TARGET = 94.46, 85.0
 
 
 def run(repeats: int = 1) -> list[Result]:
     """One fit; errors are compared, so that smaller is better."""
     data = mnist(ROWS)
-    start = time.perf_counter()
-    pixels = (data.x > 0.5).astype(np.float32)
-    model = fit(pixels)
-    minutes = (time.perf_counter() - start) / 60
-    right = 100 * accuracy(model.predict(pixels), data.y)
-    words = f"{data.source}, {ROWS} images, {PRETRAIN} + {EPOCHS} epochs in {minutes:.1f} min: {right:.1f} % agree"
+    images = data.x.reshape(-1, 1, SIDE, SIDE)
+    start, work = time.perf_counter(), time.process_time()
+    model = fit(images)
+    minutes, core_minutes = (time.perf_counter() - start) / 60, (time.process_time() - work) / 60
+    right = 100 * accuracy(model.predict((images > 0.5).astype(np.float32)), data.y)
+    words = (
+        f"{data.source}, {ROWS} images, {EPOCHS} epochs after a start in {minutes:.1f} min ({core_minutes:.1f} of one "
+        f"core): {right:.1f} % agree"
+    )
     ratio = (100 - TARGET) / (100 - PUBLISHED)
     return [
         Result("vade_mnist, % in a wrong cluster", "published", 100 - right, 100 - PUBLISHED, words, True, ratio, "%")
     ]
 
 
-def fit(x: np.ndarray, pretrain: int = PRETRAIN, epochs: int = EPOCHS, seed: int = 0) -> VAE:
-    training = MAP(Adam(5e-4), epochs=epochs, batch_size=128, schedule=Cosine())
-    networks = {"encoder": MLP((500, 500, 1000)), "decoder": MLP((1000, 500, 500))}
-    prior = Mixture(10, pretrain=pretrain)
-    return VAE(Bernoulli(), 10, **networks, latent_prior=prior, inference=training, random_state=seed).fit(x)
+def fit(images: np.ndarray, epochs: int = EPOCHS, seed: int = 0) -> VAE:
+    training = MAP(Adam(1e-3), epochs=epochs, batch_size=128, schedule=Cosine(), augment=Binarise())
+    networks = {"encoder": MLP((500, 500)), "decoder": MLP((500, 500))}
+    prior = Mixture(10, corrupt=Rotate(15) + Crop(2))
+    return VAE(Bernoulli(), 10, **networks, latent_prior=prior, inference=training, random_state=seed).fit(images)
 
 
 def accuracy(groups: np.ndarray, labels: np.ndarray) -> float:
