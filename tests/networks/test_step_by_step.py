@@ -21,6 +21,7 @@ NETWORKS = {
     "sinusoidal": Transformer(**CAUSAL, positions="sinusoidal", join="concatenate"),
     "relative": Transformer(**CAUSAL, positions="relative"),
     "a set": Transformer(**CAUSAL, positions=None),
+    "no bias": Transformer(**CAUSAL, bias=False),
     "linear": Transformer(**CAUSAL, attention="linear"),
     "additive": Transformer(**CAUSAL, score="additive", positions="relative"),
     "general": Transformer(**CAUSAL, score="general"),

@@ -225,3 +225,22 @@ def test_text_and_json_round_trip():
     assert Spec.from_json(spec.to_json()) == spec
     assert Network.parse(repr(spec)) == spec
     assert Network.parse('transformer(width=8, heads=2, output="each")') == Transformer(8, 2, output="each")
+
+
+def test_without_bias_there_is_none_and_tied_outputs_are_read_by_the_vectors_of_tokens():
+    spec = Transformer(8, 2, 2, causal=True, output="each", tokens=5, bias=False, tied=True)
+    module = spec.build((6,), 4).eval()
+    assert not any(name.endswith("bias") for name, _ in module.named_parameters())
+    tokens = torch.tensor([[0, 3, 4, 1]])
+    h = module.encoder(module.size * module.embed(tokens), None)
+    torch.testing.assert_close(module(tokens), h @ module.embed.weight[:4].T)
+    plain = Transformer(8, 2, 2, causal=True, output="each", tokens=5).build((6,), 4)
+    count = sum(value.numel() for value in plain.parameters()) - sum(value.numel() for value in module.parameters())
+    biases = sum(value.numel() for name, value in plain.named_parameters() if name.endswith("bias"))
+    assert count == biases + 4 * 8
+
+
+@pytest.mark.parametrize(("tokens", "outputs"), [(None, 2), (3, 4)])
+def test_tied_outputs_need_a_token_for_each(tokens, outputs):
+    with pytest.raises(SpecError, match=r"Transformer\(tied=True\) gives at most as many numbers as it has tokens"):
+        Transformer(8, 2, 1, tokens=tokens, tied=True).build((6,), outputs)

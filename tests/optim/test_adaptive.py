@@ -75,3 +75,15 @@ def test_betas_and_eps_are_checked():
         Adam(betas=(0.9, 1.0))
     with pytest.raises(SpecError, match="eps must be a positive number"):
         RMSprop(eps=0.0)
+
+
+def test_weights_alone_decay_if_asked():
+    """With gradients of 0, Adam moves nothing, so that only decay does."""
+    matrix, vector = torch.ones(2, 2, requires_grad=True), torch.ones(3, requires_grad=True)
+    for value in (matrix, vector):
+        value.grad = torch.zeros_like(value)
+    AdamW(0.5, weight_decay=0.1, only_weights=True).build([matrix, vector]).step()
+    assert torch.allclose(matrix, torch.full((2, 2), 0.95))
+    assert torch.equal(vector, torch.ones(3))
+    with pytest.raises(SpecError, match="only_weights must be True or False"):
+        AdamW(only_weights=1)

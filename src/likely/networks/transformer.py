@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from ..core.errors import DataError, SpecError
 from ..core.spec import is_among, is_fraction, is_integer, require
@@ -42,7 +43,8 @@ class Transformer(Network):
     `attention="linear"` takes time in proportion to the length; softmax has the `score` "scaled", "dot", "general" or
     "additive". `causal` hides from each step what follows it. η is read from a class token, from the "mean" of all
     steps, from the "last", or from "each". `longest` is how many steps learned positions know: those of the longest
-    sequence in `fit` unless given. See `networks.layers` for the parts, which work alone too.
+    sequence in `fit` unless given. Without `bias`, no affine map and no norm has one. With `tied`, η is read by the
+    vectors of the tokens: W is the embedding. See `networks.layers` for the parts, which work alone too.
 
     >>> net = Transformer(width=8, heads=2, layers=1).build((5, 3), 2)
     >>> net(torch.zeros(4, 5, 3)).shape
@@ -68,6 +70,8 @@ class Transformer(Network):
     activation: str = "gelu"
     tokens: int | None = None
     longest: int | None = None
+    bias: bool = True
+    tied: bool = False
 
     @classmethod
     def example(cls) -> Self:
@@ -84,6 +88,9 @@ class Transformer(Network):
             value = getattr(self, name)
             require(value is None or is_integer(value), self, name, "None or a positive integer")
         require(self.score in SCORES, self, "score", f"one of {', '.join(SCORES)}")
+        for name in ("bias", "tied"):
+            require(isinstance(getattr(self, name), bool), self, name, "True or False")
+        require(not self.tied or self.join == "add", self, "tied", 'False unless join="add"')
         joined = self.positions in ("learned", "sinusoidal")
         require(self.join == "add" or joined, self, "join", '"add" unless positions are learned or sinusoidal')
         require(self.join == "add" or self.width > 1, self, "width", "2 or more to hold steps and positions")
@@ -115,8 +122,15 @@ class Transformer(Network):
             output=self.output,
             dropout=self.dropout,
             activation=self.activation,
+            bias=self.bias,
         )
-        return StepsTransformer(encoder, inputs, out_features, tokens=self.tokens is not None)
+        if self.tied and (self.tokens is None or out_features > self.tokens):
+            raise SpecError(
+                f"Transformer(tied=True) gives at most as many numbers as it has tokens; found {self.tokens} and "
+                f"{out_features} outputs."
+            )
+        tokens = self.tokens is not None
+        return StepsTransformer(encoder, inputs, out_features, tokens=tokens, bias=self.bias, tied=self.tied)
 
     @property
     def any_length(self) -> bool:
@@ -165,14 +179,27 @@ class StepsTransformer(nn.Module):
     torch.Size([4, 2])
     """
 
-    def __init__(self, encoder: Encoder, inputs: int, out_features: int, *, tokens: bool = False) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        inputs: int,
+        out_features: int,
+        *,
+        tokens: bool = False,
+        bias: bool = True,
+        tied: bool = False,
+    ) -> None:
         super().__init__()
         width = encoder.in_features
-        self.tokens = tokens
-        self.embed: nn.Module = Embedding(inputs, width) if tokens else affine(inputs, width)
+        self.tokens, self.out_features = tokens, out_features
+        self.embed: nn.Module = Embedding(inputs, width) if tokens else affine(inputs, width, bias)
         self.size = width**0.5 if tokens else 1.0  # tokens become numbers of order 1, as positions are
         self.encoder = encoder
-        self.head = affine(encoder.width, out_features)
+        self.head = None if tied else affine(encoder.width, out_features, bias)
+
+    def _read(self, h: Tensor) -> Tensor:
+        """η of what the encoder gives: by a map of its own, or by the vectors of the first tokens."""
+        return functional.linear(h, self.embed.weight[: self.out_features]) if self.head is None else self.head(h)  # type: ignore[index]
 
     def start(self, rows: int) -> EncoderState:
         """The state of so many sequences before their first step, to be given to `step`."""
@@ -181,19 +208,20 @@ class StepsTransformer(nn.Module):
     def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
         """η (n, out) of the sequences so far, whose next step is x, and the state after it: their keys and values."""
         h, state = self.encoder.step(self.size * self.embed(one_step(x, tokens=self.tokens)), state)
-        return self.head(h), state
+        return self._read(h), state
 
     def forward(self, x: Inputs) -> Tensor:
         steps, present = steps_of(x, tokens=self.tokens)
-        out = self.head(self.encoder(self.size * self.embed(steps), present))
+        out = self._read(self.encoder(self.size * self.embed(steps), present))
         return at_each(x, out) if self.encoder.output == "each" else out
 
 
-def affine(inputs: int, outputs: int) -> nn.Linear:
+def affine(inputs: int, outputs: int, bias: bool = True) -> nn.Linear:
     """A linear layer whose outputs start at the size of its inputs, with bias 0."""
-    layer = nn.Linear(inputs, outputs)
+    layer = nn.Linear(inputs, outputs, bias)
     lecun(layer.weight)
-    nn.init.zeros_(layer.bias)
+    if bias:
+        nn.init.zeros_(layer.bias)
     return layer
 
 

@@ -104,6 +104,8 @@ class Adam(Optimizer):
 class AdamW(Optimizer):
     """Adam with weight decay apart from the gradient: θ ← θ − ηλθ first, with λ the `weight_decay`.
 
+    With `only_weights` biases and the gains of norms do not decay: all parameters with fewer than two axes.
+
     >>> AdamW(lr=3e-4, weight_decay=0.1)
     AdamW(lr=0.0003, weight_decay=0.1)
     """
@@ -112,19 +114,29 @@ class AdamW(Optimizer):
     betas: tuple[float, float] = (0.9, 0.999)
     eps: float = 1e-8
     weight_decay: float = 0.01
+    only_weights: bool = False
 
     def validate(self) -> None:
         super().validate()
         _require_betas(self)
         _require_eps(self)
         require(is_number(self.weight_decay) and self.weight_decay >= 0, self, "weight_decay", "0 or more")
+        require(isinstance(self.only_weights, bool), self, "only_weights", "True or False")
 
     def build(self, parameters: Iterable[Tensor]) -> torch.optim.Optimizer:
         tensors = list(parameters)
         options: dict[str, Any] = {"betas": self.betas, "eps": self.eps, "weight_decay": self.weight_decay}
+        groups: Any = self._groups(tensors) if self.only_weights else tensors
         if fusable(tensors):
-            return FusedAdam(tensors, lr=self.lr, decoupled=True, **options)
-        return eager(torch.optim.AdamW)(tensors, lr=self.lr, **options)
+            return FusedAdam(groups, lr=self.lr, decoupled=True, **options)
+        return eager(torch.optim.AdamW)(groups, lr=self.lr, **options)
+
+    def _groups(self, tensors: list[Tensor]) -> list[dict[str, Any]]:
+        """What decays, and what does not."""
+        weights = [value for value in tensors if value.ndim > 1]
+        others = [value for value in tensors if value.ndim < 2]
+        both: list[dict[str, Any]] = [{"params": weights}, {"params": others, "weight_decay": 0.0}]
+        return [group for group in both if group["params"]]
 
     def reach(self, optimizer: torch.optim.Optimizer, parameter: Tensor) -> Tensor | float:
         return super().reach(optimizer, parameter) / (_corrected_root(self, optimizer, parameter) + self.eps)

@@ -32,7 +32,7 @@ class FusedAdam(Eager):
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Iterable[Any],
         lr: float,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
@@ -75,6 +75,11 @@ class FusedAdam(Eager):
         counts = [state["step"] for state in states]
         for count in counts:
             count.add_(ONE)
+        decay, decayed = group["weight_decay"], group.get("decayed")
+        if decayed is not None:  # 1 where numbers decay
+            for value in values:
+                value.addcmul_(value, decayed, value=-group["lr"] * decay)
+            decay = 0.0
         kernel = torch._fused_adamw_ if group["decoupled"] else torch._fused_adam_
         kernel(
             values,
@@ -86,7 +91,7 @@ class FusedAdam(Eager):
             lr=group["lr"],
             beta1=group["betas"][0],
             beta2=group["betas"][1],
-            weight_decay=group["weight_decay"],
+            weight_decay=decay,
             eps=group["eps"],
             amsgrad=False,
             maximize=False,

@@ -9,11 +9,12 @@ import pytest
 import torch
 
 from likely import Regressor
+from likely.core.errors import SpecError
 from likely.inference import MAP
 from likely.inference.training.averaging import EMA
 from likely.inference.training.descent import Descent
 from likely.networks import MLP
-from likely.optim import Adam
+from likely.optim import Adam, AdamW
 from likely.optim.schedules import Cosine
 
 RNG = np.random.default_rng(0)
@@ -24,7 +25,7 @@ X, Y = RNG.normal(size=(20, 2)), RNG.normal(size=20)
 def run(problem_of):
     def run(seeds=(0,), **options):
         problem = problem_of(Regressor(network=MLP((4,)), random_state=0), X, Y)
-        return Descent(problem, MAP(Adam(0.01), **{"epochs": 4, "batch_size": 8, **options}), list(seeds))
+        return Descent(problem, MAP(**{"optimizer": Adam(0.01), "epochs": 4, "batch_size": 8, **options}), list(seeds))
 
     return run
 
@@ -66,3 +67,34 @@ def test_the_posterior_is_averaged_and_training_goes_on_from_its_own(run):
     flat = torch.cat([value.flatten() for value in descent.posterior().parameters.values()])
     assert not torch.allclose(flat, own)
     torch.testing.assert_close(flat.double().norm(), descent.average.mean.double().norm())
+
+
+def test_steps_stand_in_for_epochs(run):
+    """20 rows in batches of 8 are epochs of 3 steps, and without 4 held-out rows of 2: 7 are four reports then."""
+    descent = run(steps=7)
+    assert (descent.length, descent.every) == (7, 4)
+    model = Regressor(
+        network=MLP((4,)), inference=MAP(Adam(0.01), steps=7, batch_size=8, validation=0.2), random_state=0
+    )
+    history = model.fit(X, Y).history_
+    assert [len(history[name]) for name in ("loss", "validation")] == [4, 4]
+    assert run(steps=2).every == 2
+    assert run(epochs=2).length == 2 * run().every
+    with pytest.raises(SpecError, match="steps must be a positive integer, or None for whole epochs"):
+        MAP(steps=0)
+
+
+@pytest.mark.parametrize("seeds", [(0,), (0, 1)])
+def test_weights_alone_decay_if_asked(run, seeds):
+    """A step with and one without decay differ by ηλθ, in the entries of matrices and nowhere else."""
+    rate, decay = 0.1, 0.5
+    plain, sparing = (
+        run(seeds, optimizer=AdamW(rate, weight_decay=own, only_weights=True), batch_size=None) for own in (0.0, decay)
+    )
+    before = {name: value.detach().clone() for name, value in sparing.program.parameters.items()}
+    for descent in (plain, sparing):
+        descent.advance(0)
+    for name, value in before.items():
+        gone = plain.program.parameters[name] - sparing.program.parameters[name]
+        weights = value.ndim - (len(seeds) > 1) >= 2
+        torch.testing.assert_close(gone, rate * decay * value if weights else torch.zeros_like(value))

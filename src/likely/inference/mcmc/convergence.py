@@ -37,7 +37,7 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
         batch = data.batch(rows.to(data.x.device))
         x = batch.x
         parts = flat.split(max(1, BLOCK // (target.size + x.numel())))
-        values = torch.cat([target.output(part.to(x.device, x.dtype), batch).flatten(1).cpu() for part in parts])
+        values = torch.cat([target.output(part.to(x.device, data.dtype), batch).flatten(1).cpu() for part in parts])
         per_row = values.shape[1] // len(rows)
         what = "η" if "eta" in target.problem.objective.offers else "log p"
         names = [f"{what} at row {row}" for row in rows.tolist() for _ in range(per_row)]

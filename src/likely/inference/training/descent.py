@@ -46,7 +46,7 @@ class Descent(Run):
             loss = self.optimizers[0].step(lambda: self._evaluate(batch, fraction))
             if not bool(self.program.flat.isfinite().all()):  # a curvature that rounding made: begin without one
                 self.program.flat.copy_(before)
-                self.optimizers = [self.spec.optimizer.build([self.program.flat])]
+                self.optimizers = [self._built(self.spec.optimizer, self.program.flat)]
         else:
             loss = self._evaluate(batch, fraction)
             self.optimizers[0].step()
@@ -63,6 +63,7 @@ class Descent(Run):
             self.average.take(self.program.flat, at + 1)
         if self.spec.tol is not None and self.every == 1:
             self.finished = self._stuck(value) or self._gradient_norm() <= self.spec.tol
+        self.finished = self.finished or at + 1 == self.length
 
     def _gradient_norm(self) -> float:
         gradient = self.program.flat.grad
@@ -117,7 +118,7 @@ class Descent(Run):
 
     # --- the end of an epoch ------------------------------------------------------------------------------------
     def report(self, at: int) -> dict[str, float]:
-        numbers = {"loss": self.epoch_loss, "lr": self.rate}
+        numbers = {"loss": self.epoch_loss * self._over(at), "lr": self.rate}
         self.epoch_loss = 0.0
         if self.validation is not None:
             with self._averaged():

@@ -73,6 +73,7 @@ class MAP(Inference):
 
     `average` gives an average of the weights on the way, `EMA()` or `SWA()`, in place of the last ones.
     `precision="bfloat16"` runs the network in 16 bits where the processor has units for it; weights stay in float32.
+    `steps` says how many updates there are in place of `epochs`, where the last epoch need not be a whole one.
 
     >>> from likely import Regressor
     >>> from likely.likelihoods import Normal
@@ -97,6 +98,7 @@ class MAP(Inference):
     truncate: Truncation | None = None
     average: Average | None = None
     precision: Literal["float32", "bfloat16"] = "float32"
+    steps: int | None = None
     augment: Callable[[Any], Any] | None = transient()
     checkpoint: Checkpoint | str | None = transient()
     callbacks: Callbacks = transient(())
@@ -124,6 +126,8 @@ class MAP(Inference):
         if isinstance(self.validation, tuple):
             set_(self, "validation", Held(*self.validation))
         require(isinstance(self.epochs, int) and self.epochs > 0, self, "epochs", "a positive integer")
+        counted = self.steps is None or (isinstance(self.steps, int) and self.steps > 0)
+        require(counted, self, "steps", "a positive integer, or None for whole epochs")
         whole = self.batch_size is None or (isinstance(self.batch_size, int) and self.batch_size > 0)
         require(whole, self, "batch_size", "a positive integer, or None for all rows at once")
         require(isinstance(self.replacement, bool), self, "replacement", "True or False")

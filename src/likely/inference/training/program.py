@@ -164,6 +164,12 @@ class Program(ABC):
     def _each(self, values: list[float], sizes: list[int]) -> Tensor:
         return torch.cat([self.flat.new_full((size,), value) for value, size in zip(values, sizes, strict=True)])
 
+    def weights(self) -> Tensor:
+        """1 for each entry of θ that belongs to a weight, and 0 for biases and gains, of fewer than two axes."""
+        least = 3 if self.stacked else 2
+        sizes = [value.numel() for value in self.parameters.values()]
+        return self._each([float(value.ndim >= least) for value in self.parameters.values()], sizes)
+
     def add_prior(self, per_prior: float) -> float:
         """The smooth log-prior·per_prior; its gradient is subtracted from `gradient`."""
         if self.l2 is not None:

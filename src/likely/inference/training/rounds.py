@@ -82,6 +82,7 @@ class Rounds(Run):
                     self.epoch_losses[name] += loss / (steps * self.every)
         if self.average is not None:
             self.average.take(self.program.flat, at + 1)
+        self.finished = at + 1 == self.length
 
     def _move(self, names: tuple[str, ...], batch: Batch, part: float) -> dict[str, float]:
         """One update of these players from the same point; gives their losses there."""
@@ -160,7 +161,7 @@ class Rounds(Run):
         if not bool(self.program.flat.isfinite().all()):
             self._diverged("a parameter is not finite", at - 1)
         self.good = self._now()
-        numbers = {f"{name}_loss": loss for name, loss in self.epoch_losses.items()}
+        numbers = {f"{name}_loss": loss * self._over(at) for name, loss in self.epoch_losses.items()}
         self.epoch_losses = dict.fromkeys(self.game.names, 0.0)
         return self._record(numbers | {"lr": self.rate})
 

@@ -36,10 +36,12 @@ class Run(Step):
         modules = [problem.module(seed) for seed in seeds]
         self.program: Program = Single(problem, modules[0]) if len(seeds) == 1 else Stacked(problem, modules)
         self.rules = self._rules()
-        self.optimizers = [rule.build([part]) for rule, part in self.rules]
+        self.optimizers = [self._built(rule, part) for rule, part in self.rules]
         orders = [spread(seed, 1)[0] for seed in seeds]
         self.batches = Batches(data, spec.batch_size, orders, replacement=spec.replacement)
         self.every, self.length = self.batches.count, spec.epochs * self.batches.count
+        if spec.steps is not None:  # reports are as far apart as epochs, more or less, and the last one is at the end
+            self.every, self.length = -(-spec.steps // max(1, round(spec.steps / self.every))), spec.steps
         self.total_weight = data.total_weight()
         self.world = distributed.world()
         self.history: dict[str, list[Any]] = {}
@@ -54,6 +56,15 @@ class Run(Step):
         """The optimisers to build, each with its part of the flat vector, whose gradient it has."""
         self.program.flat.grad = self.program.gradient
         return [(self.spec.optimizer, self.program.flat)]
+
+    def _built(self, rule: Optimizer, part: Tensor) -> torch.optim.Optimizer:
+        """The optimiser of a part of the flat vector; where weights alone decay, it is told where they are."""
+        optimizer = rule.build([part])
+        if getattr(rule, "only_weights", False):
+            first = part.storage_offset()
+            decayed = self.program.weights()[first : first + part.numel()]
+            optimizer.param_groups[0].update(weight_decay=rule.weight_decay, decayed=decayed)  # type: ignore[attr-defined]
+        return optimizer
 
     # --- parts of a step ----------------------------------------------------------------------------------------
     def _set_rates(self, at: int) -> None:
@@ -78,6 +89,10 @@ class Run(Step):
         if self.spec.noise is not None and self.spec.noise.inputs:
             batch = batch._replace(x=noisy(batch.x, self.spec.noise.inputs))
         return batch, self.batches.fraction
+
+    def _over(self, at: int) -> float:
+        """By what to multiply a mean over `every` steps that was cut short at step `at`, the last one."""
+        return self.every / ((at - 1) % self.every + 1)
 
     def _record(self, numbers: dict[str, float]) -> dict[str, float]:
         """Add the numbers of an epoch to the history."""

@@ -173,16 +173,17 @@ class Projections(nn.Module):
     (torch.Size([3, 2, 5, 4]), torch.Size([3, 2, 7, 4]))
     """
 
-    def __init__(self, width: int, heads: int, context: int | None = None) -> None:
+    def __init__(self, width: int, heads: int, context: int | None = None, *, bias: bool = True) -> None:
         super().__init__()
         refuse_heads(width, heads)
         self.heads = heads
-        self.query = nn.Linear(width, width)
-        self.key_value = nn.Linear(width if context is None else context, 2 * width)
-        self.out = nn.Linear(width, width)
+        self.query = nn.Linear(width, width, bias)
+        self.key_value = nn.Linear(width if context is None else context, 2 * width, bias)
+        self.out = nn.Linear(width, width, bias)
         for linear in (self.query, self.key_value, self.out):
             lecun(linear.weight)
-            nn.init.zeros_(linear.bias)
+            if bias:
+                nn.init.zeros_(linear.bias)
 
     def split(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """q of x (n, t, width), k and v of the context (n, s, …), each (n, heads, ·, width/heads)."""
@@ -212,10 +213,17 @@ class MultiHeadAttention(nn.Module):
     """
 
     def __init__(
-        self, width: int, heads: int = 1, *, context: int | None = None, score: str = "scaled", dropout: float = 0.0
+        self,
+        width: int,
+        heads: int = 1,
+        *,
+        context: int | None = None,
+        score: str = "scaled",
+        dropout: float = 0.0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
-        self.projections = Projections(width, heads, context)
+        self.projections = Projections(width, heads, context, bias=bias)
         self.score = score_of(score, width // heads, heads)
         self.dropout = dropout
 

@@ -35,7 +35,8 @@ class EncoderBlock(nn.Module):
     """Attention among steps and a network of one hidden layer on each, both with a skip and a norm.
 
     `hidden` is 4·width unless given. `dropout` acts on attention weights, hidden units and both branches, in training.
-    Weights at the end of both branches are drawn `start` times as large as elsewhere.
+    Weights at the end of both branches are drawn `start` times as large as elsewhere. Without `bias`, no affine map and
+    no norm has one.
 
     >>> EncoderBlock(8, heads=2)(torch.zeros(3, 5, 8)).shape
     torch.Size([3, 5, 8])
@@ -53,21 +54,22 @@ class EncoderBlock(nn.Module):
         dropout: float = 0.0,
         activation: str = "gelu",
         start: float = 1.0,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.attention: MultiHeadAttention | LinearAttention
         if attention == "linear":
-            self.attention = LinearAttention(width, heads)
+            self.attention = LinearAttention(width, heads, bias=bias)
         else:
-            self.attention = MultiHeadAttention(width, heads, score=score, dropout=dropout)
+            self.attention = MultiHeadAttention(width, heads, score=score, dropout=dropout, bias=bias)
         self.attention.projections.out.weight.data.mul_(start)
-        inner, outer = nn.Linear(width, hidden or 4 * width), nn.Linear(hidden or 4 * width, width)
+        inner, outer = nn.Linear(width, hidden or 4 * width, bias), nn.Linear(hidden or 4 * width, width, bias)
         initialise(inner.weight, "he", activation)
         lecun(outer.weight, start)
-        for affine in (inner, outer):
+        for affine in (inner, outer) if bias else ():
             nn.init.zeros_(affine.bias)
         self.change = nn.Sequential(inner, activation_of(activation), Dropout(dropout), outer)
-        self.norms = nn.ModuleList([LayerNorm(width), LayerNorm(width)])
+        self.norms = nn.ModuleList([LayerNorm(width, bias=bias), LayerNorm(width, bias=bias)])
         self.dropout = Dropout(dropout)
         self.pre = norm == "pre"
 
@@ -125,6 +127,7 @@ class Encoder(nn.Module):
         output: Literal["class", "mean", "last", "each"] = "class",
         dropout: float = 0.0,
         activation: str = "gelu",
+        bias: bool = True,
     ) -> None:
         super().__init__()
         own = width // 2 if join == "concatenate" else width
@@ -151,10 +154,11 @@ class Encoder(nn.Module):
                 dropout=dropout,
                 activation=activation,
                 start=start,
+                bias=bias,
             )
             for _ in range(layers)
         )
-        self.norm = LayerNorm(width) if norm == "pre" else nn.Identity()
+        self.norm = LayerNorm(width, bias=bias) if norm == "pre" else nn.Identity()
 
     def forward(self, x: Tensor, present: Tensor | None = None) -> Tensor:
         """`present` says which steps there are, (n, t); what is at the others changes nothing."""

@@ -72,9 +72,9 @@ class LinearAttention(nn.Module):
     torch.Size([3, 5, 8])
     """
 
-    def __init__(self, width: int, heads: int = 1, *, context: int | None = None) -> None:
+    def __init__(self, width: int, heads: int = 1, *, context: int | None = None, bias: bool = True) -> None:
         super().__init__()
-        self.projections = Projections(width, heads, context)
+        self.projections = Projections(width, heads, context, bias=bias)
 
     def forward(
         self, x: Tensor, context: Tensor | None = None, *, present: Tensor | None = None, causal: bool = False
