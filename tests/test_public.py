@@ -31,6 +31,7 @@ ROOMS = (
     "models.bayesian_network",
     "models.markov",
     "models.emissions",
+    "models.language",
     "kernels",
     "theory",
 )

@@ -45,6 +45,7 @@ GRAPHS = [Graph(ROWS[first : first + 3], [[0, 1, 2], [1, 2, 0]]) for first in ra
 IMAGES = RANDOM.normal(size=(12, 1, 6, 6))
 STATES = [{"rain": "no", "wet": "no"}, {"rain": "yes", "wet": "yes"}, {"rain": "no", "wet": "yes"}] * 3
 NAMES = ["one", "two", "three"]
+WORDS = ["to be or not to be", "that is the question", "so be it"]
 
 
 def quick(**more):
@@ -119,6 +120,11 @@ def examples():
         "KernelRidge": [
             (likely.KernelRidge(kernels.RBF()), ROWS, NUMBERS),
             (likely.KernelRidge(kernels.Deep(networks.MLP((2,)))), ROWS, NUMBERS),
+        ],
+        "LanguageModel": [
+            (likely.LanguageModel(), WORDS, None),
+            (likely.LanguageModel(networks.Transformer(4, 2, 1), context=6, **small), WORDS, None),
+            (likely.LanguageModel(networks.LRU(4, 2, 1), tokens="bpe(size=260)", context=6, **small), WORDS, None),
         ],
         "LatentDirichlet": [(likely.LatentDirichlet(2), COUNTS, None)],
         "Mixture": [(likely.Mixture(mixed, n_components=2), columns, None)],

@@ -30,7 +30,7 @@ from likely.likelihoods import Bernoulli as BernoulliLikelihood
 from likely.likelihoods import Categorical as CategoricalLikelihood
 from likely.likelihoods import Normal, Poisson
 from likely.models.generative import DDIM, PCD, RBM
-from likely.networks import MLP
+from likely.networks import GRU, MLP
 from likely.priors import Normal as NormalPrior
 
 RNG = np.random.default_rng(0)
@@ -41,6 +41,7 @@ APART = np.where(ROWS.sum(1) > 4, "b", "a")
 COUNTS = RNG.poisson(3.0, (12, 5))
 SERIES = [RNG.normal(size=(steps, 2)).cumsum(0) for steps in (12, 9, 15, 7)]
 SIGNS = np.where(RNG.random((3, 12)) < 0.5, -1, 1)
+WORDS = ["to be or not to be", "that is the question", "be that as it may", "not to question it", "so be it"]
 WEATHER = pl.DataFrame({"rain": ["no", "yes", "no", "no"] * 6, "wet": ["no", "yes", "no", "yes"] * 6})
 HOUSES = pl.DataFrame({"area": ROWS[:, 0], "age": ROWS[:, 1], "price": NUMBERS})
 
@@ -154,6 +155,16 @@ EXAMPLES: dict[str, list[Example]] = {
             options={"length": 8},
         )
         for form in (COUNTS, sparse.csr_array(COUNTS))
+    ],
+    "LanguageModel": [
+        Example(
+            lambda: models.LanguageModel(GRU(4), context=6, **TRAINED),
+            WORDS,
+            weighted=False,
+            columns=False,
+            options={"length": 6},
+        ),
+        Example(lambda: models.LanguageModel(random_state=0), WORDS, columns=False, options={"length": 6}),
     ],
     "BayesianNetwork": [
         Example(lambda: models.BayesianNetwork([("rain", "wet")], random_state=0), form, columns=False)

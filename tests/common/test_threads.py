@@ -20,7 +20,7 @@ from likely import models
 from likely.inference import MAP, MCDropout
 from likely.inference.objective import Conditional, able
 from likely.likelihoods import Normal, Poisson
-from likely.networks import MLP
+from likely.networks import GRU, MLP
 from likely.optim import Adam
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.core.errors.LikelyWarning")
@@ -67,6 +67,10 @@ MODELS = {
     "KMeans": (lambda seed: models.KMeans(2, random_state=seed), X),
     "KalmanFilter": (lambda seed: models.KalmanFilter(1, random_state=seed), [X[:30], X[30:]]),
     "KernelRidge": (lambda seed: models.KernelRidge(), X, NUMBERS),
+    "LanguageModel": (
+        lambda seed: models.LanguageModel(GRU(4), context=6, inference=QUICK, random_state=seed),
+        ["to be or not to be", "that is the question", "so be it"],
+    ),
     "LatentDirichlet": (lambda seed: models.LatentDirichlet(2, random_state=seed), COUNTS),
     "Mixture": (lambda seed: models.Mixture(Poisson(), 2, random_state=seed), COUNTS[:, :2]),
     "NaiveBayes": (lambda seed: models.NaiveBayes(random_state=seed), X, LABELS),

@@ -47,6 +47,7 @@ def _fitted(name):
         "BayesianNetwork": lambda cls: (cls((("left", "right"),)).fit(codes), codes),
         "FrameModel": lambda cls: (cls(likely.KMeans(2, random_state=0)).fit(points), points),
         "Hopfield": lambda cls: (cls(random_state=0).fit(signs[:3]), signs),
+        "LanguageModel": lambda cls: (cls().fit(["one text", "two texts"]), ["one text", "two texts"]),
         "LatentDirichlet": lambda cls: (cls(2, random_state=0).fit(counts), counts),
         "Table": lambda cls: (cls().fit(FRAME), FRAME),
         "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .kernel.gaussian_process import GaussianProcess
     from .kernel.kernel_ridge import KernelRidge
     from .kernel.support_vector import SupportVector
+    from .language.model import LanguageModel
     from .linear_gaussian.factor_analysis import FactorAnalysis
     from .linear_gaussian.kalman_filter import KalmanFilter
     from .linear_gaussian.pca import PCA
@@ -54,6 +55,7 @@ __all__ = [
     "KMeans",
     "KalmanFilter",
     "KernelRidge",
+    "LanguageModel",
     "LatentDirichlet",
     "Mixture",
     "NaiveBayes",
@@ -82,6 +84,7 @@ _FILES = {
     "KMeans": "mixtures.kmeans",
     "KalmanFilter": "linear_gaussian.kalman_filter",
     "KernelRidge": "kernel.kernel_ridge",
+    "LanguageModel": "language.model",
     "LatentDirichlet": "topics.latent_dirichlet",
     "Mixture": "mixtures.mixture",
     "NaiveBayes": "mixtures.naive_bayes",

@@ -1,0 +1,148 @@
+"""A trained language model: p averaged over the members of a posterior, by windows or step by step.
+
+    p(z) = Σₛ wₛ Πₜ pₛ(zₜ₊₁ | z_a(t) … zₜ)
+
+What is long is read by windows that overlap by half: a(t) = 0 while t < context C, and then it is the last multiple of
+H = C/2 at which a window holds t. So every token is predicted from at least C/2 before it, and from C at most. Drawing
+goes by the same rule, so draws have just the probabilities that `log_prob` tells.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.threads import threads_for
+from ...inference import Posterior
+from ..generative.module import ask
+from .windows import ABSENT
+
+__all__ = ["Trained", "window_starts"]
+
+BLOCK = 1 << 15
+"""Tokens whose probabilities are computed at once."""
+
+
+class State(NamedTuple):
+    """What is known of sequences so far, each row by itself; `held` tokens are in the states of the network."""
+
+    held: int
+    recent: Tensor
+    """Tokens that a new window begins with, (n, up to context)."""
+    weight: Tensor
+    """log p(member | tokens so far), (n, members)."""
+    ahead: Tensor
+    """log p of the next token under each member, (n, members, outputs): empty before the first, or of one member."""
+    networks: tuple[Any, ...]
+
+
+class Trained:
+    """What a language model with a network answers with; `work` is that of one token in its largest operation."""
+
+    def __init__(self, posterior: Posterior, context: int, work: float = 0.0) -> None:
+        self.posterior, self.context, self.work = posterior, context, work
+        self.half = max(1, context // 2)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its tensors are."""
+        return self.posterior.weights.device
+
+    def _log_weights(self) -> Tensor:
+        return self.posterior.weights.double().log()
+
+    # --- whole texts --------------------------------------------------------------------------------------------
+    def log_prob(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """log p of all symbols after the boundary, of each sequence: (n,)."""
+        total = self._member_log_prob(values, offsets) + self._log_weights().cpu().unsqueeze(1)
+        return torch.logsumexp(total, 0).numpy()
+
+    def _member_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
+        """The same under each member, (members, n)."""
+        members = len(self.posterior.weights)
+        total = torch.zeros(members, len(offsets) - 1, dtype=torch.float64)
+        width = min(self.context, int(np.diff(offsets).max()) - 1)
+        if width < 1:
+            return total
+        starts, scored, owner = window_starts(np.diff(offsets) - 1, self.context)
+        at = (offsets[owner] + starts)[:, None] + np.arange(width + 1)
+        last = (offsets[owner + 1] - 1)[:, None]
+        step = max(1, BLOCK // width)
+        for first in range(0, len(starts), step):
+            rows = slice(first, first + step)
+            x = np.where(at[rows] <= last[rows], values[np.minimum(at[rows], last[rows])], ABSENT)
+            windows = torch.from_numpy(x).to(self.device)
+            new = torch.from_numpy(np.arange(width) >= scored[rows, None])  # the rest is for the window before
+            with threads_for(self.work * x.size):
+                for member in range(members):
+                    log_probs = ask(self.posterior, member, "forward", windows).cpu()
+                    sums = torch.where(new, log_probs, 0.0).double().sum(1)
+                    total[member].index_add_(0, torch.from_numpy(owner[rows]), sums)
+        return total
+
+    def following(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
+        """log p of all that may come after each sequence, (n, outputs)."""
+        ends = np.diff(offsets) - 1
+        starts = np.where(ends < self.context, 0, ((ends - self.context) // self.half + 1) * self.half)
+        lengths = ends - starts + 1
+        at = (offsets[:-1] + starts)[:, None] + np.arange(lengths.max())
+        x = torch.from_numpy(values[np.minimum(at, (offsets[1:] - 1)[:, None])]).to(self.device)
+        many = len(self.posterior.weights)
+        with threads_for(self.work * x.numel()):
+            counts = torch.from_numpy(lengths).to(self.device)
+            answers = [ask(self.posterior, member, "last", x, counts) for member in range(many)]
+        if many == 1:
+            return answers[0].double().cpu()
+        weight = (self._member_log_prob(values, offsets) + self._log_weights().cpu().unsqueeze(1)).log_softmax(0)
+        return torch.logsumexp(torch.stack(answers).double().cpu() + weight.unsqueeze(2), 0)
+
+    # --- step by step -------------------------------------------------------------------------------------------
+    def start(self, rows: int) -> State:
+        """The state of so many sequences before their first token."""
+        recent = torch.zeros(rows, 0, dtype=torch.long, device=self.device)
+        weight = self._log_weights().expand(rows, -1)
+        return State(0, recent, weight, weight.new_zeros(rows, len(self.posterior.weights), 0), self._fresh(rows))
+
+    def step(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
+        """log p of all that may follow these tokens (n,) and those before, (n, outputs), and the state after them."""
+        held, networks, recent = state.held, state.networks, state.recent
+        with threads_for(self.work * len(tokens)):
+            if held == self.context:  # a new window begins with the second half of the old one
+                recent = recent[:, self.half :]
+                held, networks = 0, self._fresh(len(tokens))
+                for past in recent.unbind(1):
+                    _, networks = self._advance(past, networks)
+                    held += 1
+            log_probs, networks = self._advance(tokens, networks)
+        recent = torch.cat([recent, tokens.unsqueeze(1)], 1)
+        if len(log_probs) == 1:
+            return log_probs[0], State(held + 1, recent, state.weight, state.ahead, networks)
+        ahead, weight = torch.stack(log_probs, 1).double(), state.weight
+        if state.ahead.shape[2]:
+            index = tokens.view(-1, 1, 1).expand(-1, len(log_probs), 1)
+            weight = (weight + state.ahead.gather(2, index).squeeze(2)).log_softmax(1)
+        mixed = torch.logsumexp(ahead + weight.unsqueeze(2), 1)
+        return mixed, State(held + 1, recent, weight, ahead, networks)
+
+    def _fresh(self, rows: int) -> tuple[Any, ...]:
+        return tuple(ask(self.posterior, member, "start", rows) for member in range(len(self.posterior.weights)))
+
+    def _advance(self, tokens: Tensor, networks: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
+        pairs = [ask(self.posterior, member, "step", tokens, own) for member, own in enumerate(networks)]
+        return [log_probs for log_probs, _ in pairs], tuple(own for _, own in pairs)
+
+
+def window_starts(lengths: np.ndarray, context: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Windows of texts with so many tokens to predict: where each starts, how many it only reads, and its text.
+
+    >>> [part.tolist() for part in window_starts(np.array([9, 2]), 4)]
+    [[0, 2, 4, 6, 0], [0, 2, 2, 2, 0], [0, 0, 0, 0, 1]]
+    """
+    half = max(1, context // 2)
+    count = 1 + np.maximum(0, -(-(lengths - context) // half))
+    owner = np.repeat(np.arange(len(lengths)), count)
+    number = np.arange(len(owner)) - (np.cumsum(count) - count)[owner]
+    return number * half, np.where(number > 0, context - half, 0), owner
