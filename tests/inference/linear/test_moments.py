@@ -25,3 +25,20 @@ def test_moments_are_those_of_all_rows_whatever_the_blocks(bias, weighted, rows,
     assert sums.spread == pytest.approx(weight @ target**2)
     assert sums.total == pytest.approx(weight.sum())
     np.testing.assert_allclose(sums.x_mean, x_mean + 0 * X[0], atol=1e-12)
+
+
+def test_moments_of_all_outputs_together_are_those_of_each(rng, problem_of, monkeypatch):
+    X, Y = rng.normal(size=(30, 3)) + 5.0, rng.normal(size=(30, 4)) - 2.0
+    monkeypatch.setattr(moments, "ROWS", 7)
+    design = design_of(problem_of(Regressor(), X, Y))
+    together = moments.moments_together(design)
+    for output, sums in enumerate(together):
+        alone = moments.moments_of(design.regression(output))
+        np.testing.assert_allclose(sums.gram, alone.gram, rtol=1e-10)
+        np.testing.assert_allclose(sums.cross, alone.cross, rtol=1e-9, atol=1e-10)
+        assert sums.spread == pytest.approx(alone.spread)
+        assert (sums.y_mean, sums.total) == (pytest.approx(alone.y_mean), alone.total)
+    assert together[0].gram is together[1].gram
+    holes = Y.copy()
+    holes[3, 1] = np.nan
+    assert moments.moments_together(design_of(problem_of(Regressor(), X, holes))) is None

@@ -25,7 +25,7 @@ from ..gaussian import GaussianPosterior
 from ..posterior import Posterior
 from ..problem import Inference, Problem
 from .design import Regression, design_of
-from .moments import Moments, moments_of, moments_with_intercept
+from .moments import Moments, moments_of, moments_together, moments_with_intercept
 from .newton import Newton
 from .quadratic_l1 import equilibrated
 
@@ -70,10 +70,13 @@ class Exact(Inference):
             )
             return Newton().fit(problem)
         full = self.posterior == "full"
-        solutions = []
+        solutions, together = [], moments_together(design)
+        shared: Spectra = {}
         for output in range(design.outputs):
             regression = design.regression(output)
-            solution = _solve(regression, moments_of(regression), problem.likelihood.known_scale(), full)
+            moments = moments_of(regression) if together is None else together[output]
+            spectra: Spectra = {} if together is None else shared
+            solution = _solve(regression, moments, problem.likelihood.known_scale(), full, spectra)
             log_scale = torch.tensor([math.log(solution.scale)], dtype=torch.float64) if design.shared else None
             design.write(output, solution.weight.unsqueeze(0), solution.bias, log_scale)
             solutions.append(solution)
@@ -95,7 +98,11 @@ class _Solution:
     degrees: float  # of freedom that σ was learned from; ∞ if it is known
 
 
-def _solve(regression: Regression, moments: Moments, scale: float | None, full: bool) -> _Solution:
+Spectra = dict[int, tuple[Tensor, Tensor]]
+"""Eigenvalues and eigenvectors of the matrices that several outputs share, by identity."""
+
+
+def _solve(regression: Regression, moments: Moments, scale: float | None, full: bool, spectra: Spectra) -> _Solution:
     (_, l2), (_, l2_bias) = regression.rates()
     d = regression.features
     penalised_bias = regression.bias and l2_bias > 0
@@ -105,7 +112,7 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
         gram, cross = moments_with_intercept(regression)
         penalty, root = torch.cat([penalty, penalty.new_tensor([l2_bias])]), None
 
-    ridge = _Ridge(gram, cross, penalty)
+    ridge = _Ridge(gram, cross, penalty, spectra)
 
     def theta(variance: float) -> Tensor:
         if root is not None and not penalty.any():  # the shortest solution, as numpy.linalg.pinv gives it
@@ -145,14 +152,17 @@ def _solve(regression: Regression, moments: Moments, scale: float | None, full: 
 class _Ridge:
     """θ(σ²) = (G + σ²P)⁻¹c for many σ²: one eigendecomposition if all weights are penalised, else one solve per σ²."""
 
-    def __init__(self, gram: Tensor, cross: Tensor, penalty: Tensor) -> None:
+    def __init__(self, gram: Tensor, cross: Tensor, penalty: Tensor, spectra: Spectra) -> None:
         self.gram, self.cross, self.penalty = gram, cross, penalty
         self.uniform = bool((penalty > 0).all())
         if self.uniform:
             self.scale = penalty.rsqrt()
-            self.values, self.vectors = torch.linalg.eigh(gram * torch.outer(self.scale, self.scale))
-            self.values = self.values.clamp_min(0)
-            self.values[self.values < 1e-13 * len(gram) * self.values[-1]] = 0
+            if id(gram) not in spectra:
+                values, vectors = torch.linalg.eigh(gram * torch.outer(self.scale, self.scale))
+                values = values.clamp_min(0)
+                values[values < 1e-13 * len(gram) * values[-1]] = 0
+                spectra[id(gram)] = values, vectors
+            self.values, self.vectors = spectra[id(gram)]
             self.turned = self.vectors.T @ (self.scale * cross)
 
     def theta(self, variance: float) -> Tensor:

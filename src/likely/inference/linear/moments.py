@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
-from .design import Regression
+from .design import Design, Regression
 
-__all__ = ["Moments", "moments_of", "moments_with_intercept"]
+__all__ = ["Moments", "moments_of", "moments_together", "moments_with_intercept"]
 
 RANK = 1e-10
 """Eigenvalues of the equilibrated XᵀX below this fraction of the largest: use QR instead, which keeps all digits."""
@@ -62,6 +62,44 @@ def moments_of(regression: Regression) -> Moments:
         gram = root.T @ root
     where = shift + mean
     return Moments(gram[:d, :d], gram[:d, d], float(gram[d, d]), where[:d], float(where[d]), total, root)
+
+
+def moments_together(design: Design) -> list[Moments] | None:
+    """The moments of all outputs from one pass, where every row has every target; None where that does not hold.
+
+    What the outputs share is computed once: Σ (x − x̄)(x − x̄)ᵀ is one tensor for all of them.
+    """
+    first = design.regression(0)
+    data, d, outputs = design.problem.data, first.features, design.outputs
+    plain = first.bias and first.rates()[1] == (0.0, 0.0) and data.weight is None and distributed.world() == 1
+    if outputs < 2 or not plain:
+        return None
+    width = d + outputs
+    shift, gram, sums = (torch.zeros(*size, dtype=torch.float64) for size in ((width,), (width, width), (width,)))
+    total = 0
+    for batch in data.blocks(slice(0, len(data))):
+        x = batch.x.flatten(1) if design.module.flatten else batch.x
+        y = batch.y.flatten(1)
+        for start in range(0, len(x), ROWS):
+            part = slice(start, start + ROWS)
+            rows = torch.cat([x[part].double(), y[part].double()], 1)
+            if not total:
+                shift = rows.mean(0)
+            rows -= shift
+            gram[:d] += rows[:, :d].T @ rows
+            gram.diagonal()[d:] += rows[:, d:].square().sum(0)
+            sums += rows.sum(0)
+            total += len(rows)
+    mean = sums / total
+    gram[:d] -= total * torch.outer(mean[:d], mean)
+    spread, where = gram.diagonal()[d:] - total * mean[d:].square(), shift + mean
+    inner = gram[:d, :d].clone()
+    if _coarse(inner):
+        return None
+    return [
+        Moments(inner, gram[:d, d + k].clone(), float(spread[k]), where[:d], float(where[d + k]), float(total), None)
+        for k in range(outputs)
+    ]
 
 
 def _shifted(regression: Regression, shift: Tensor) -> Iterator[tuple[Tensor, Tensor | None]]:
