@@ -27,6 +27,7 @@ from likely import inference, kernels, likelihoods, networks
 from likely.core.errors import LikelyError, ModelFileError
 from likely.core.files import read_file, write_file
 from likely.data.graph import Graph
+from likely.models.forecasting import ExponentialSmoothing, Naive
 from likely.models.generative import Gradient
 
 SECONDS = 20
@@ -65,6 +66,7 @@ def examples():
     columns = np.column_stack([ROWS[:, 0], COUNTS[:, 0], np.arange(24) % 3])
     few = {"chains": 2, "draws": 8, "warmup": 8}
     small = {"inference": quick(), "random_state": 0}
+    seeded = {"random_state": 0}
     return {
         "Autoencoder": [(likely.Autoencoder(1, **small), ROWS, None), (likely.Autoencoder(1, **small), IMAGES, None)],
         "Autoregressive": [
@@ -91,6 +93,14 @@ def examples():
         "Flow": [
             (likely.Flow(kind, layers=2, network=networks.MLP((4,)), **small), ROWS, None)
             for kind in ("spline", "affine", "planar", "continuous")
+        ],
+        "Forecaster": [
+            (likely.Forecaster(lags=2, **seeded), NUMBERS, None),
+            (likely.Forecaster(lags=2, horizon=3, **seeded), [NUMBERS, NUMBERS[:15]], None),
+            (likely.Forecaster(network=networks.LSTM(2), context=3, **small), ROWS, None),
+            (likely.Forecaster(likelihoods.Poisson(), lags=2, **seeded), COUNTS[:, 0], None),
+            (likely.Forecaster(network=Naive(), **seeded), NUMBERS, None),
+            (likely.Forecaster(network=ExponentialSmoothing(), season=4, **seeded), NUMBERS, None),
         ],
         "FrameModel": [(likely.FrameModel(likely.GaussianMixture(2)), "numbers", None)],
         "GAN": [
@@ -165,10 +175,11 @@ def ask(model, X, y, names=None):
         **dict.fromkeys(("log_prob", "score", "score_function"), pairs),
         "sample": (X, 2) if supervised else (2, *(y[:1] if getattr(model, "condition_", None) else ())),
         "forecast": (X, 2),
+        **(dict.fromkeys(("predict", "predict_dist"), (3,)) if isinstance(model, likely.Forecaster) else {}),
         "marginals": (),
     }
     for name, arguments in questions.items():
-        if not hasattr(model, name) or (names is not None and name not in names):
+        if not callable(getattr(model, name, None)) or (names is not None and name not in names):
             continue
         try:
             answer = getattr(model, name)(*arguments)

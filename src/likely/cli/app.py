@@ -10,6 +10,7 @@ from .compare import compare
 from .decode import decode
 from .evaluate import evaluate
 from .fit import fit
+from .forecast import forecast
 from .impute import impute
 from .list_specs import list_specs
 from .output import guarded
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "sample": sample,
     "impute": impute,
     "decode": decode,
+    "forecast": forecast,
     "show": show,
     "list": list_specs,
 }

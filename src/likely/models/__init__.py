@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
+    from .forecasting.forecaster import Forecaster
     from .generative.autoencoder import Autoencoder
     from .generative.autoregressive import Autoregressive
     from .generative.diffusion import Diffusion
@@ -47,6 +48,7 @@ __all__ = [
     "EnergyModel",
     "FactorAnalysis",
     "Flow",
+    "Forecaster",
     "FrameModel",
     "GaussianMixture",
     "GaussianProcess",
@@ -75,6 +77,7 @@ _FILES = {
     "EnergyModel": "generative.energy_model",
     "FactorAnalysis": "linear_gaussian.factor_analysis",
     "Flow": "generative.flow",
+    "Forecaster": "forecasting.forecaster",
     "FrameModel": "tables.frame_model",
     "GAN": "generative.gan",
     "GaussianMixture": "mixtures.gaussian_mixture",

@@ -13,6 +13,7 @@ from .confusions import confusion
 from .convergences import convergence
 from .descent import double_descent
 from .forecasts import forecast
+from .futures import future
 from .generated import image_grid, latent_map, pairs, trajectory
 from .gradients import gradients, shattering
 from .implicit import implicit_regularisation
@@ -44,6 +45,7 @@ __all__ = [
     "derivatives",
     "double_descent",
     "forecast",
+    "future",
     "gradients",
     "history",
     "image_grid",
