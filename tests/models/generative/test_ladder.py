@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from likely.core.random import isolated
-from likely.models.generative.ladder import Ladder, bounded
+from likely.models.generative.ladder import Ladder, bounded, start_of
 from likely.models.generative.latent_priors import Normal
 from likely.networks import MLP
 
@@ -57,3 +57,11 @@ def test_scales_are_bounded_and_new_codes_have_the_latent_shape():
     with isolated(0):
         assert built.sample(5, out).shape == (5, 2)
     assert [part.shape for part in built.middle(out)] == [(3, 2), (3, 2)]
+
+
+def test_codes_of_many_columns_start_narrower():
+    """Where an encoder gives 0, log σ is that of a precision 1 + columns / 2, and e⁻¹ at most."""
+    built = Ladder(2, 1, Normal(), MLP((4,)), start_of(100))
+    (_, log_scale) = built.seen(torch.zeros(1, 4))[0]
+    assert float(torch.exp(-2 * log_scale[0, 0])) == pytest.approx(51.0, rel=1e-5)
+    assert start_of(1) == start_of(10) == -1.0

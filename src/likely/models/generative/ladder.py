@@ -10,6 +10,7 @@ plain VAE: q(z | x) from the encoder, p(z) the latent prior.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -19,14 +20,12 @@ from .latent_priors import LatentPrior
 from .normals import divergence, drawn, log_normal, product
 from .whole_rows import WholeRows
 
-__all__ = ["Codes", "Ladder", "bounded"]
+__all__ = ["Codes", "Ladder", "bounded", "start_of"]
 
 REACH = 10.0
 """The largest |log σ|: a bad step of training cannot overflow."""
-
-
-START = -1.0
-"""log σ of q where an encoder gives 0, as it does about at first: codes start narrow enough to carry something."""
+WIDEST = -1.0
+"""log σ of q at the start of training, at most: codes are narrow enough to carry something."""
 
 
 class Codes(NamedTuple):
@@ -46,12 +45,27 @@ def bounded(log_scale: Tensor) -> Tensor:
     return log_scale.clamp(-REACH, REACH)
 
 
-class Ladder(nn.Module):
-    """p(z) and q(z | x) of `levels` codes with `latent` numbers each. `size` numbers per row come from an encoder."""
+def start_of(columns: int) -> float:
+    """log σ of q at the start of training, where an encoder gives about 0: what so many columns tell of a code.
 
-    def __init__(self, latent: int, levels: int, prior: LatentPrior, between: Any) -> None:
+    Each adds to the precision of a code, 1 + columns / 2 in all. With σ = e⁻¹ the decoder of an image learns to ignore
+    most codes before it can use them, and comes back slowly.
+
+    >>> start_of(4), round(start_of(784), 2)
+    (-1.0, -2.99)
+    """
+    return min(WIDEST, -0.5 * math.log1p(columns / 2))
+
+
+class Ladder(nn.Module):
+    """p(z) and q(z | x) of `levels` codes with `latent` numbers each. `size` numbers per row come from an encoder.
+
+    Where that gives 0 for log σ, it is `start`.
+    """
+
+    def __init__(self, latent: int, levels: int, prior: LatentPrior, between: Any, start: float = WIDEST) -> None:
         super().__init__()
-        self.latent, self.levels = latent, levels
+        self.latent, self.levels, self.start = latent, levels, start
         self.size = 2 * latent * levels
         self.prior = prior.build(latent)
         self.between = nn.ModuleList(WholeRows(between, (latent,), 2 * latent) for _ in range(levels - 1))
@@ -59,7 +73,9 @@ class Ladder(nn.Module):
     def seen(self, out: Tensor) -> list[tuple[Tensor, Tensor]]:
         """What the encoder saw: mean and log-scale of each level, the lowest first; each (n, latent)."""
         pieces = out.split(self.latent, -1)
-        return [(mean, bounded(0.5 * scale + START)) for mean, scale in zip(pieces[::2], pieces[1::2], strict=True)]
+        return [
+            (mean, bounded(0.5 * scale + self.start)) for mean, scale in zip(pieces[::2], pieces[1::2], strict=True)
+        ]
 
     def codes(self, out: Tensor, draws: int, *, analytic: bool = False, at: Sequence[Tensor] | None = None) -> Codes:
         """Draws of z given the rows that an encoder gave `out` for; or the codes `at` of all levels, weighed anew."""

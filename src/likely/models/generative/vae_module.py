@@ -6,6 +6,7 @@ p(x | c)      =  E_q[ p(x | z, c) p(z) / q(z | x, c) ]
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -15,7 +16,7 @@ from ...core.random import current_generator
 from ..emissions import Columns
 from .bounds import Bound
 from .features import Features
-from .ladder import Codes, Ladder
+from .ladder import Codes, Ladder, start_of
 from .latent_priors import LatentPrior
 from .module import DensityModule
 from .observed import Observed
@@ -54,7 +55,7 @@ class VAEModule(DensityModule):
         super().__init__()
         self.bound, self.missing = bound, missing
         self.features, self.observed = Features(columns, shape, missing), Observed(columns, shape)
-        self.codes = Ladder(latent, levels, prior, between)
+        self.codes = Ladder(latent, levels, prior, between, start_of(math.prod(shape)))
         self.encoder = WholeRows(encoder, self.features.out_shape, self.codes.size, condition)
         self.decoder = WholeRows(decoder, (latent,), self.observed.size, condition)
 
