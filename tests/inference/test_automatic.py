@@ -5,7 +5,7 @@ import pytest
 
 from likely import Classifier, Regressor
 from likely.inference import MAP, Exact, Newton, automatic
-from likely.likelihoods import Normal, Poisson, StudentT
+from likely.likelihoods import Chain, Normal, Poisson, StudentT
 from likely.networks import MLP
 from likely.optim import LBFGS
 from likely.priors import Laplace, PerLayer, Prior
@@ -47,3 +47,11 @@ def test_many_parameters_are_left_to_first_order_methods(rng, problem_of):
     assert isinstance(chosen.optimizer, LBFGS)
     assert chosen.batch_size is None
     assert automatic(problem_of(Classifier(prior=Laplace(1.0)), X, y)) == MAP()
+
+
+def test_a_linear_model_whose_positions_are_coupled_descends_to_its_optimum():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(20, 3, 2)), rng.integers(2, size=(20, 3))
+    model = Classifier(Chain(), prior="normal(1.0)").fit(X, y)
+    assert model.posterior_.single
+    assert model.posterior_.info["history"]["loss"][-1] <= model.posterior_.info["history"]["loss"][0]

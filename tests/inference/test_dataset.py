@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from likely.data.rows import Ragged
 from likely.inference import dataset as dataset_module
 from likely.inference.dataset import Dataset
 
@@ -49,3 +50,15 @@ def test_blocks_are_all_rows_in_order(part, data, monkeypatch):
     blocks = list(data.blocks(part))
     assert all(len(block.x) <= 3 for block in blocks)
     assert torch.cat([block.y for block in blocks]).tolist() == list(range(10))[part or slice(None)]
+
+
+def test_coupled_targets_come_with_where_rows_start_and_count_as_rows():
+    rows = Ragged(torch.arange(6.0), torch.tensor([0, 1, 3, 6]))
+    whole = Dataset(rows, rows, None, torch.float32, whole=True)
+    batch = whole.batch(torch.tensor([2, 0]))
+    assert batch.y.tolist() == [3, 4, 5, 0]
+    assert batch.offsets.tolist() == [0, 3, 4]
+    assert (whole.total_weight(), Dataset(rows, rows, None, torch.float32).total_weight()) == (3, 6)
+    weighted = Dataset(rows, rows, torch.tensor([1.0, 2.0, 3.0]), torch.float32, whole=True)
+    assert weighted.batch(slice(1, 3)).weight.tolist() == [2, 3]
+    assert weighted.total_weight() == 6

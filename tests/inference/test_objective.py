@@ -12,9 +12,10 @@ from torch import nn
 
 from likely.core.errors import LikelyWarning, SpecError
 from likely.core.random import current_generator
-from likely.inference import MAP, Ensemble, Problem, RowDensity
-from likely.inference.dataset import Dataset
+from likely.inference import MAP, Ensemble, Joint, Newton, Problem, RowDensity
+from likely.inference.dataset import Batch, Dataset
 from likely.inference.objective import able, refuse
+from likely.likelihoods import Chain
 from likely.optim import Adam
 from likely.priors import Normal
 
@@ -109,3 +110,18 @@ def test_an_inference_that_cannot_names_those_that_can():
         SpecError, match=r"HMC needs the exact log-probability .*; Autoencoder gives a bound: use .*MAP"
     ):
         refuse(able(FLOW)["HMC"](), BOUND)
+
+
+def test_coupled_rows_of_one_length_are_rows_one_after_the_other():
+    eta, y = torch.randn(2, 5, 3, 10), torch.randint(2, (5, 3)).float()
+    objective = Joint(Chain())
+    dense = objective.log_prob(eta, Batch(torch.zeros(5, 3, 1), y, None))
+    offsets = torch.arange(0, 16, 3)
+    flat = objective.log_prob(eta.flatten(1, 2), Batch(None, y.flatten(), None, None, offsets))
+    assert dense.shape == (2, 5)
+    torch.testing.assert_close(dense, flat)
+
+
+def test_coupled_rows_have_no_eta_of_single_targets():
+    with pytest.raises(SpecError, match=r"Newton needs η .*; a model whose positions Chain\(\) couples has none: use "):
+        refuse(Newton(), Joint(Chain()))

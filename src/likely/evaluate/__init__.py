@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .comparison import Leaderboard, compare
 from .decomposition import BiasVariance, bias_variance
+from .entities import entities, entity_f1
 from .gap import Gap, generalisation_gap
 from .generated import (
     ClosestRecord,
@@ -62,6 +63,8 @@ __all__ = [
     "coverage",
     "cross_validate",
     "crps",
+    "entities",
+    "entity_f1",
     "f1",
     "fidelity",
     "frechet_distance",

@@ -16,7 +16,7 @@ from .linear.conjugate import BetaBinomial, beta_binomial
 from .linear.exact import Exact
 from .linear.newton import Newton
 from .mcmc.draws import ChainPosterior
-from .objective import Conditional, Objective, RowDensity
+from .objective import Conditional, Joint, Objective, RowDensity
 from .posterior import Posterior
 from .problem import Inference, Problem
 from .training.averaging import EMA, SWA, Average
@@ -44,6 +44,7 @@ __all__ = [
     "Game",
     "GaussianPosterior",
     "Inference",
+    "Joint",
     "LaplacePosterior",
     "Latent",
     "LatentFit",

@@ -15,13 +15,13 @@ DENSE = 2_000
 
 
 def automatic(problem: Problem) -> Inference:
-    """Exact for linear models with normal noise, Newton for other linear models, MAP for networks."""
+    """Exact for linear models with normal noise, Newton for others whose targets have an η each, MAP for networks."""
     description, rates = problem.description, list(problem.penalties.values())
     if not description.linear or any(rate is None for rate in rates):
         return MAP()
     l1 = any(rate is not None and rate.l1 for rate in rates)
     if getattr(problem.objective, "least_squares", False) and not l1:
         return Exact()
-    if description.size <= DENSE:
+    if description.size <= DENSE and "eta" in problem.objective.offers:
         return Newton()
     return MAP() if l1 else MAP(LBFGS(), epochs=50, batch_size=None, tol=1e-4)

@@ -32,6 +32,8 @@ class Batch(NamedTuple):
     weight: Tensor | None
     condition: Any = None
     """What a density is conditioned on, one entry per row; None if on nothing."""
+    offsets: Tensor | None = None
+    """Where the targets of each row start in y, (b + 1,), if rows have as many as they have positions."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Dataset:
     rows: Tensor | None = None
     condition: Inputs | None = None
     integer: bool = False
+    whole: bool = False
+    """Whether the targets of a row are one, coupled: then weights are of rows, and a missing target is NaN in y."""
 
     def __len__(self) -> int:
         return len(self.x) if self.rows is None else len(self.rows)
@@ -64,10 +68,10 @@ class Dataset:
             index = self.rows[index]
         x = _take(self.x, index)
         x = x if self.integer else x.to(self.dtype)
-        y, weight = (None if part is None else _flat(_take(part, index)) for part in (self.y, self.weight))
-        if self.condition is None:
-            return Batch(x, y, weight)
-        return Batch(x, y, weight, _take(self.condition, index).to(self.dtype))
+        y, weight = (None if part is None else _take(part, index) for part in (self.y, self.weight))
+        offsets = y.offsets if self.whole and isinstance(y, Ragged) else None
+        condition = None if self.condition is None else _take(self.condition, index).to(self.dtype)
+        return Batch(x, None if y is None else _flat(y), None if weight is None else _flat(weight), condition, offsets)
 
     def to(self, dtype: torch.dtype) -> Dataset:
         """The same rows, for a fit in this dtype: targets and weights are cast now, x batch by batch."""
@@ -88,6 +92,8 @@ class Dataset:
 
     def total_weight(self) -> float:
         """Σ w over the rows and positions: the number of targets where there are no weights."""
+        if self.whole and self.weight is None:
+            return float(len(self))
         if self.weight is None and not isinstance(self.y, Ragged):
             return float(len(self) * math.prod(self.positions))
         everything = slice(None) if self.rows is None else self.rows

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..likelihoods import Likelihood
     from .problem import Inference
 
-__all__ = ["Conditional", "Objective", "OnEta", "RowDensity", "able", "refuse"]
+__all__ = ["Conditional", "Joint", "Objective", "OnEta", "RowDensity", "able", "refuse"]
 
 QUESTIONS = {
     "losses": "a loss whose gradient it can follow",
@@ -145,6 +145,31 @@ class Conditional(OnEta):
 
     def derivatives(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.likelihood.derivatives(eta, y)
+
+
+class Joint(Objective):
+    """p(y | η(x; θ)) of whole rows, whose positions a likelihood couples: no target has an η of its own.
+
+    >>> from likely.likelihoods import Chain
+    >>> eta, y = torch.zeros(5, 3, 10), torch.zeros(5, 3)                           # 5 rows of 3 labels, all alike
+    >>> Joint(Chain()).log_prob(eta, Batch(torch.zeros(5, 3, 1), y, None)).exp()
+    tensor([0.1250, 0.1250, 0.1250, 0.1250, 0.1250])
+    """
+
+    offers = frozenset({"losses", "rows", "exact"})
+
+    def __init__(self, likelihood: Likelihood) -> None:
+        self.likelihood, self.name = likelihood, f"a model whose positions {likelihood!r} couples"
+
+    def __repr__(self) -> str:
+        return f"{self.likelihood!r}, coupled"
+
+    def log_prob(self, output: Tensor, batch: Batch) -> Tensor:
+        if batch.offsets is not None:
+            return self.likelihood.joint_log_prob(output, batch.y, batch.offsets)
+        rows, length = output.shape[-3:-1]
+        offsets = torch.arange(0, rows * length + 1, length)
+        return self.likelihood.joint_log_prob(output.flatten(-3, -2), batch.y.flatten(-2), offsets)
 
 
 class RowDensity(Objective):

@@ -158,7 +158,11 @@ class Posterior:
 
     def predictive(self, likelihood: Any, x: Inputs) -> Distribution:
         """p(y | x, data): the members' distributions, averaged."""
-        return average(likelihood, self.eta(x), self.weights)
+        return average(likelihood, *self.members(x))
+
+    def members(self, x: Inputs) -> tuple[Tensor, Tensor]:
+        """η of every member, (members, n, *positions, size), and how much each counts, (members,)."""
+        return self.eta(x), self.weights
 
     # --- files --------------------------------------------------------------------------------------------------
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

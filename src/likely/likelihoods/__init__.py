@@ -3,6 +3,7 @@
     numbers     Normal, StudentT, Laplace,         positive    Gamma, Exponential       between 0 and 1    Beta
                 NormalMixture
     labels      Bernoulli, Categorical, Ordinal    counts      Poisson, NegativeBinomial, Binomial
+    sequences   Chain, of labels
     vectors     MultivariateNormal                 several of mixed kinds               Product
 
 >>> Likelihood.parse("student_t(df=3.0)")
@@ -17,6 +18,7 @@ from .bernoulli import Bernoulli
 from .beta import Beta
 from .binomial import Binomial
 from .categorical import Categorical
+from .chain import Chain
 from .exponential import Exponential
 from .gamma import Gamma
 from .laplace import Laplace
@@ -34,6 +36,7 @@ __all__ = [
     "Beta",
     "Binomial",
     "Categorical",
+    "Chain",
     "Exponential",
     "Gamma",
     "Laplace",

@@ -114,6 +114,13 @@ class Likelihood(Spec, axis="likelihood"):
         """How many of those numbers, the last ones, are learned constants instead of functions of x."""
         return 0
 
+    def coupling(self, target: Target) -> int:
+        """How many learned constants couple the targets at the positions of a row; 0 where they are independent.
+
+        η of such a row has them after all others.
+        """
+        return 0
+
     def target_of(self, size: int) -> Target:
         """The target that `size` numbers describe: the inverse of `size`."""
         return Target()
@@ -153,6 +160,21 @@ class Likelihood(Spec, axis="likelihood"):
     def log_likelihood(self, eta: Tensor, y: Tensor) -> Tensor:
         """Σ log p(y | η) over all targets: what training adds up. An override is one kernel instead of three."""
         return self.log_prob(eta, y).sum()
+
+    # --- rows whose positions are coupled -------------------------------------------------------------------------
+    def joint_log_prob(self, eta: Tensor, y: Tensor, offsets: Tensor) -> Tensor:
+        """log p of all targets of each row together, (…, n), from η (…, T, size + coupling) and y (…, T).
+
+        Rows come one after the other and start at these offsets (n + 1,). What is NaN in y is summed out.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not couple the positions of a row")
+
+    def joint(self, eta: Tensor, weights: Tensor, offsets: Tensor, length: int | None = None) -> Distribution:
+        """The distribution of whole rows, of batch shape (n,), averaged over members: η is (members, T, …).
+
+        Values are (…, T), or (…, n, length) where all rows have one length.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not couple the positions of a row")
 
     # --- one best value -----------------------------------------------------------------------------------------
     def mean(self, eta: Tensor) -> Tensor:

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from likely.models.markov.chain import chain_log_prob
 from likely.models.markov.chains import TOGETHER, chains_log_prob, smooth_chains
+from likely.probability.chains import chain_log_prob
 
 LENGTHS = [4, 1, 7]
 OFFSETS = torch.tensor([0, 4, 5, 12])

@@ -16,7 +16,7 @@ from ...core.errors import ApproximationWarning
 from ...core.random import drawing
 from ...core.spec import as_spec, require
 from ...data.rows import Inputs
-from ..posterior import Posterior, average, check_draws
+from ..posterior import Posterior, check_draws
 from ..problem import Inference, Problem
 from .map import MAP
 
@@ -97,7 +97,7 @@ class DropoutPosterior(Posterior):
         check_draws(learned["info"])
         return super().restore(module, learned, tensors)
 
-    def predictive(self, likelihood: Any, x: Inputs) -> Any:
+    def members(self, x: Inputs) -> tuple[Tensor, Tensor]:
         """Members' weights are shared out equally over masks."""
         draws = int(self.info["draws"])
-        return average(likelihood, self.eta(x), self.weights.repeat_interleave(draws) / draws)
+        return self.eta(x), self.weights.repeat_interleave(draws) / draws

@@ -21,10 +21,10 @@ from ...data.rows import Ragged
 from ...inference import Latent
 from ...inference.latent.latent import Params
 from ...inference.latent.simplex import Simplex
+from ...probability.chains.forward_backward import Memory, forward_backward
 from ..emissions import Emission, features, first_weights
 from ..emissions.starts import Init
 from .chains import chains_log_prob, smooth_chains
-from .forward_backward import Memory, forward_backward
 
 __all__ = ["LEAST", "BaumWelch"]
 

@@ -27,7 +27,7 @@ from ...core.validation import device_of
 from ...data.rows import Inputs, Ragged, Rows, row_size
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
-from ...inference.objective import Conditional, refuse
+from ...inference.objective import Conditional, Joint, refuse
 from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
 from ...networks import as_network
@@ -39,6 +39,7 @@ from .inputs import kind_of, read_inputs
 from .targets import (
     dataset_of,
     entries_of,
+    is_coupled,
     offsets_of_targets,
     placed,
     weights_of,
@@ -93,19 +94,22 @@ class Supervised(Reports, Estimator):
         network.check(x)
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
-        given = self._weights(sample_weight, x)
-        data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x))
         self.target_ = self._target(likelihood, targets)
+        coupled = is_coupled(self)
+        given = self._weights(sample_weight, x, whole=coupled)
+        data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x), whole=coupled)
         some = Sample(x[:2], offsets_of_targets(self, x[:2])) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
-        planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer)
+        coupling = likelihood.coupling(self.target_) if coupled else 0
+        planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer, coupling)
         inputs = input_units(planned, x, weights_of_inputs(data, given)) if self._standardises() else None
         self.plan_ = planned if inputs is not None else replace(planned, columns=None)
         y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
+        weight = (~likelihood.missing(y)).double() if coupled else weight
         offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
         problem = Problem(
             build=lambda seed: self.plan_.predictor(network, offset, unit, seed, inputs),
-            objective=Conditional(likelihood),
+            objective=Joint(likelihood) if coupled else Conditional(likelihood),
             prior=prior,
             data=data,
             seed=distributed.agreed(seed_of(self.random_state)),
@@ -137,7 +141,9 @@ class Supervised(Reports, Estimator):
         x = self._inputs(X)
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
-        data = dataset_of(likelihood, x, targets, self._weights(w, x), dtype, offsets_of_targets(self, x))
+        coupled = is_coupled(self)
+        given = self._weights(w, x, whole=coupled)
+        data = dataset_of(likelihood, x, targets, given, dtype, offsets_of_targets(self, x), whole=coupled)
         return placed(data, dtype, device, self.plan_.integer)
 
     def _standardises(self) -> bool:
@@ -149,26 +155,38 @@ class Supervised(Reports, Estimator):
         """y of each row, or of each position of the answers, as `_targets` reads them."""
         return self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
 
-    def _weights(self, sample_weight: Any, x: Inputs) -> Tensor | None:
-        return weights_of(sample_weight, x, offsets_of_targets(self, x))
+    def _weights(self, sample_weight: Any, x: Inputs, *, whole: bool = False) -> Tensor | None:
+        """Of each target, or of each whole row."""
+        return weights_of(sample_weight, x, None if whole else offsets_of_targets(self, x))
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions).
 
-        Where sequences or graphs have targets at positions, n counts those, one row after the other.
+        Where sequences or graphs have targets at positions, n counts those, one row after the other. Where a likelihood
+        couples the positions of a row, the distribution is that of whole rows: its batch shape is (n,), and its values
+        are (n, *positions), or the positions of all rows one after the other.
         """
         return self._predictive(self._rows(X))
 
     def _predictive(self, x: Inputs) -> Distribution:
-        return self.posterior_.predictive(self.likelihood_, x)
+        if not is_coupled(self):
+            return self.posterior_.predictive(self.likelihood_, x)
+        (eta, weights), offsets = self.posterior_.members(x), offsets_of_targets(self, x)
+        if offsets is not None:
+            return self.likelihood_.joint(eta, weights, offsets)
+        length = self.positions_[0]
+        offsets = torch.arange(0, len(x) * length + 1, length)
+        return self.likelihood_.joint(eta.flatten(1, 2), weights, offsets, length)
 
     def log_prob(self, X: Any, y: Any) -> np.ndarray:
-        """log p(y | x, data) of each row, summed over its positions; a missing target counts 0."""
+        """log p(y | x, data) of each row, of all its positions together; a missing target counts 0."""
         x = self._rows(X)
         likelihood = self.likelihood_
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
+        if is_coupled(self):  # which sums out what is missing
+            return self._in_blocks(x, lambda rows, own: self._joint_log_prob(rows, targets[own]), whole=True)
         filled, missing = without_gaps(likelihood, targets)
 
         def log_prob(rows: Inputs, entries: slice) -> np.ndarray:
@@ -193,10 +211,16 @@ class Supervised(Reports, Estimator):
         with isolated(self._seed(random_state)):
             return self._parted(self._decode(distribution.sample(torch.Size([count]))), x, axis=1)
 
-    def _in_blocks(self, x: Inputs, answer: Callable[[Inputs, slice], np.ndarray]) -> np.ndarray:
+    def _joint_log_prob(self, x: Inputs, targets: Tensor) -> np.ndarray:
+        return as_array(self._predictive(x).log_prob(targets.to(x.device, self.posterior_.dtype)))
+
+    def _in_blocks(
+        self, x: Inputs, answer: Callable[[Inputs, slice], np.ndarray], *, whole: bool = False
+    ) -> np.ndarray:
         """`answer(rows, entries)` of blocks of rows, one after the other, with the entries of y that they have.
 
-        What is made of a block on its way through the network is bounded, however many rows there are.
+        An answer is of each of these entries, or of each `whole` row. What is made of a block on its way through the
+        network is bounded, however many rows there are.
         """
         work, width = self.plan_.footprint
         members = len(self.posterior_.weights)
@@ -212,14 +236,16 @@ class Supervised(Reports, Estimator):
                 entries = slice(ends[first], ends[last])
                 part = answer(x[first:last], entries)
                 if not first:
-                    answers = np.empty((ends[len(x)], *part.shape[1:]), part.dtype)
-                answers[entries] = part
+                    answers = np.empty((len(x) if whole else ends[len(x)], *part.shape[1:]), part.dtype)
+                answers[slice(first, last) if whole else entries] = part
             return answers
 
     @torch.inference_mode()
     def _point(self, x: Inputs, question: Literal["mean", "probabilities"]) -> Tensor | None:
-        """The likelihood's answer where one parameter vector is all there is to ask; None where there are more."""
-        return getattr(self.likelihood_, question)(self.posterior_.eta(x)[0]) if self.posterior_.single else None
+        """The likelihood's answer where one parameter vector and one target is all there is to ask; None elsewhere."""
+        if not self.posterior_.single or is_coupled(self):
+            return None
+        return getattr(self.likelihood_, question)(self.posterior_.eta(x)[0])
 
     def _decode(self, y: Tensor) -> np.ndarray:
         return as_array(y)

@@ -53,6 +53,8 @@ class Plan:
     """Whether the network takes integers as they are."""
     footprint: tuple[int, ...] = field(default=(1, 1), compare=False)
     """What a row costs: the `core.threads.Footprint` of the network."""
+    coupling: int = 0
+    """Learned constants that couple the positions of a row, after η of each."""
 
     def predictor(
         self,
@@ -67,6 +69,8 @@ class Plan:
             module = _built(network, self.in_shape, self.out_features)
         own = offset.shape[-1] - self.shared
         shared = offset[..., own:].clone() if self.shared else None
+        if self.coupling:  # of the row as a whole, which starts as if its positions were independent
+            shared = offset.new_zeros(self.coupling)
         offset, unit = offset[..., :own].clone(), None if unit is None else unit[..., :own].clone()
         if self.linear and isinstance(module, nn.Linear):
             if module.bias is not None:
@@ -99,7 +103,7 @@ class Plan:
         """The inverse of `to_json`; a `ModelFileError` for what is not a plan."""
         values: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
         made = Plan(**values)
-        counts = (made.out_features, made.shared, *(made.columns or ()), *made.footprint)
+        counts = (made.out_features, made.shared, made.coupling, *(made.columns or ()), *made.footprint)
         flags = (made.flatten, made.linear, made.integer)
         sound = len(made.footprint) == 2 and all(type(flag) is bool for flag in flags)
         if not sound or not all(type(count) is int and count >= 0 for count in counts):
@@ -122,6 +126,7 @@ def plan(
     positions: tuple[int, ...],
     sample: Sample | None = None,
     integer: bool = False,
+    coupling: int = 0,
 ) -> Plan:
     """Ask the network what it gives for two rows of zeros (or a sample), and fit targets of these positions to it.
 
@@ -148,11 +153,12 @@ def plan(
             continue
         wanted = (flat,) if unfolded or flatten else (*positions, size)
         if given == wanted:
-            if not shared and not any(p.requires_grad for p in module.parameters()):
+            if not shared + coupling and not any(p.requires_grad for p in module.parameters()):
                 raise SpecError(f"network {type(module).__name__} has no parameters, so there is nothing to learn.")
             columns = network.columns(shape) if not taken and _standardises(module) else None
             costs = tuple(footprint(module.eval(), _some(module, shape, sample, integer=taken)))
-            return Plan(shape, out_features, unfolded, flatten, shared, is_linear(module), columns, taken, costs)
+            linear = is_linear(module)
+            return Plan(shape, out_features, unfolded, flatten, shared, linear, columns, taken, costs, coupling)
         shapes.append(given)
     if not shapes:
         raise refused[0]

@@ -29,7 +29,7 @@ from ..labels import (
     state_of_classes,
 )
 from .base import Supervised, as_array
-from .targets import entries_of, rows_of
+from .targets import entries_of, is_coupled, rows_of
 
 __all__ = ["Classifier"]
 
@@ -75,11 +75,16 @@ class Classifier(ClassifierMixin, Supervised):
         self.missing_label = missing_label
 
     def predict(self, X: Any) -> Any:
-        """The most probable class of each row (and position); where those differ in number, a list of arrays."""
+        """The most probable class of each row (and position); where those differ in number, a list of arrays.
+
+        Of positions that a likelihood couples, the most probable classes of a row together.
+        """
         x = self._rows(X)
         return self._parted(self._most_probable(x), x)
 
     def _most_probable(self, x: Inputs) -> np.ndarray:
+        if is_coupled(self):
+            return self.classes_[self._in_blocks(x, lambda rows, _: as_array(self._predictive(rows).mode))]
         return self.classes_[self._in_blocks(x, lambda rows, _: self._block(rows).argmax(-1))]
 
     def predict_proba(self, X: Any) -> Any:

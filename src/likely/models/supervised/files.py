@@ -18,7 +18,7 @@ from ...likelihoods import Target
 from ...networks import as_network
 from .build import Plan
 from .inputs import KINDS, rows_of_zeros
-from .targets import offsets_of_targets
+from .targets import is_coupled, offsets_of_targets
 from .units import check_restored
 
 __all__ = ["restore", "state_of"]
@@ -60,14 +60,16 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     if width != model.n_features_in_ or (names is not None and len(names) != model.n_features_in_):
         raise ModelFileError("The file does not fit its own specs: its columns are not those of its network.")
     size = likelihood.size(model.target_)
-    if model.plan_.shared != likelihood.shared(model.target_) or math.prod(model.positions_) * size > MOST_NUMBERS:
+    coupling = likelihood.coupling(model.target_) if is_coupled(model) else 0
+    sizes = (likelihood.shared(model.target_), coupling)
+    if (model.plan_.shared, model.plan_.coupling) != sizes or math.prod(model.positions_) * size > MOST_NUMBERS:
         raise ModelFileError(f"The file does not fit its own specs: {model.target_} has {size} numbers η.")
     unit, bent = "buffers.unit" in tensors, "buffers.inputs.bend" in tensors
     module = model.plan_.blank(as_network(model.network), size, unit=unit, bent=bent)
     posterior = learned["posterior"]
     model.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
     check_restored(model.posterior_.buffers)
-    _check_answer(model, size)
+    _check_answer(model, size + coupling)
 
 
 @torch.no_grad()

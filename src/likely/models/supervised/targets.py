@@ -18,6 +18,7 @@ from .inputs import answer_offsets, flat_weights, joined
 __all__ = [
     "dataset_of",
     "entries_of",
+    "is_coupled",
     "offsets_of_targets",
     "placed",
     "rows_of",
@@ -39,6 +40,21 @@ def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]
     if per_position is None:
         return y, len(x)
     return per_position, int(offsets[-1])
+
+
+def is_coupled(model: Any) -> bool:
+    """Whether the likelihood couples the targets of a row, which stand in a sequence.
+
+    Raises a `DataError` where they have no order, or more than one.
+    """
+    if not model.likelihood_.coupling(model.target_) or not (model.per_position_ or model.positions_):
+        return False
+    if model.kind_ == "graph" or len(model.positions_) > 1:
+        places = "nodes of a graph" if model.kind_ == "graph" else f"positions {model.positions_}"
+        raise DataError(
+            f"{model.likelihood_!r} couples labels that follow one another; {places} do not: use Categorical."
+        )
+    return True
 
 
 def offsets_of_targets(model: Any, x: Inputs) -> Tensor | None:
@@ -70,16 +86,26 @@ def weights_of_inputs(data: Dataset, weight: Tensor | None) -> Tensor | None:
 
 
 def dataset_of(
-    likelihood: Likelihood, x: Inputs, y: Tensor, weight: Tensor | None, dtype: torch.dtype, offsets: Tensor | None
+    likelihood: Likelihood,
+    x: Inputs,
+    y: Tensor,
+    weight: Tensor | None,
+    dtype: torch.dtype,
+    offsets: Tensor | None,
+    *,
+    whole: bool = False,
 ) -> Dataset:
     """Rows, targets and weights; a missing target has weight 0, and at least one has to count.
 
-    `offsets` say where the targets of each row start, if there may be several.
+    `offsets` say where the targets of each row start, if there may be several. Those of `whole` rows are coupled: what
+    is missing stays NaN, and weights are of rows.
     """
     positions = tuple(y.shape[1 : y.ndim - likelihood.event_dim])
-    y, missing = without_gaps(likelihood, y)
+    given, (y, missing) = y, without_gaps(likelihood, y)
     if bool(missing.all()):
         raise DataError("y has no target at all: every one is missing (NaN, or missing_label).")
+    if whole:
+        return Dataset(x, given if offsets is None else Ragged(given, offsets), weight, dtype, positions, whole=True)
     if weight is not None:
         weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
     if bool(missing.any()):
@@ -112,7 +138,7 @@ def placed(data: Dataset, dtype: torch.dtype, device: torch.device, integer: boo
     x = data.x.to(device)
     if isinstance(x, Rows) and not integer:
         x = x.to(dtype)  # once, since graphs keep what is made of them
-    return Dataset(x, y, weight, dtype, data.positions, integer=integer)
+    return Dataset(x, y, weight, dtype, data.positions, integer=integer, whole=data.whole)
 
 
 def rows_of(shape: tuple[int, ...]) -> str:

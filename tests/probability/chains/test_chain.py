@@ -13,7 +13,7 @@ from likely.core.errors import DataError
 from likely.data.sequences import offsets_of
 from likely.inference import EM
 from likely.likelihoods import Normal
-from likely.models.markov import chain_log_prob, sample_states
+from likely.probability.chains import chain_log_prob, sample_states
 
 
 def scores(seed, states, steps, scale=1.0):

@@ -11,9 +11,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from ...core.doors import check_offsets, check_sizes
 from .forward_backward import check_chain
 
-__all__ = ["viterbi"]
+__all__ = ["best_paths", "best_paths_backwards", "viterbi"]
 
 COMPILED = {"cache": True, "error_model": "numpy", "nogil": True}
 
@@ -31,7 +32,18 @@ def viterbi(
     """
     check_chain("viterbi", initial, transition, log_emission, offsets)
     with np.errstate(divide="ignore"):
-        log_initial, log_transition = np.log(initial), np.log(np.ascontiguousarray(transition))
+        return best_paths(np.log(initial), np.log(np.ascontiguousarray(transition)), log_emission, offsets)
+
+
+def best_paths(
+    log_initial: np.ndarray, log_transition: np.ndarray, log_emission: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The path of the largest score (T,), and that score, of each sequence (n,): nothing need be a probability.
+
+    >>> best_paths(np.zeros(2), np.array([[0.0, 2.0], [0.0, 1.0]]), np.zeros((3, 2)), np.array([0, 3]))
+    (array([0, 1, 1]), array([3.]))
+    """
+    check_chain("best_paths", log_initial, log_transition, log_emission, offsets)
     log_emission = np.ascontiguousarray(log_emission, dtype=np.float64)
     path, log_prob = np.empty(len(log_emission), dtype=np.int64), np.empty(len(offsets) - 1)
     backwards = np.ascontiguousarray(log_transition.T)
@@ -85,3 +97,43 @@ def _viterbi(
                     chosen, largest = i, value
             state = chosen
             path[t] = state
+
+
+def best_paths_backwards(log_last: np.ndarray, log_before: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The most probable path (T,) of chains told from their ends: log p(zₜ = j) and log p(zₜ = i | zₜ₊₁ = j).
+
+    `log_last` is (T, K), of which the last step of each sequence is read, and `log_before` (T, K, K).
+
+    >>> certain = np.log(np.array([[[1.0, 1e-9], [1e-9, 1.0]]] * 2))
+    >>> best_paths_backwards(np.log([[0.5, 0.5], [0.4, 0.6]]), certain, np.array([0, 2]))
+    array([1, 1])
+    """
+    owner = "best_paths_backwards"
+    check_sizes(owner, {"log_last": (log_last, "T K"), "log_before": (log_before, "T K K")})
+    check_offsets(owner, offsets, len(log_last))
+    path = np.empty(len(log_last), dtype=np.int64)
+    _best_backwards(log_last, log_before, offsets, np.empty(log_last.shape), path)
+    return path
+
+
+@njit(**COMPILED)  # type: ignore[untyped-decorator]
+def _best_backwards(
+    log_last: np.ndarray, log_before: np.ndarray, offsets: np.ndarray, best: np.ndarray, path: np.ndarray
+) -> None:
+    """best[t, j]: of all that lies before step t, given the state j there."""
+    states = log_last.shape[1]
+    for n in range(offsets.shape[0] - 1):
+        start, stop = offsets[n], offsets[n + 1]
+        best[start] = 0.0
+        for t in range(start + 1, stop):
+            best[t] = -np.inf
+            for i in range(states):
+                for j in range(states):
+                    best[t, j] = max(best[t, j], best[t - 1, i] + log_before[t - 1, i, j])
+        for t in range(stop - 1, start - 1, -1):
+            chosen, largest = 0, -np.inf
+            for i in range(states):
+                value = best[t, i] + (log_last[t, i] if t == stop - 1 else log_before[t, i, path[t + 1]])
+                if value > largest:
+                    chosen, largest = i, value
+            path[t] = chosen

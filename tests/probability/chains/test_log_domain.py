@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from likely.models.markov.log_domain import forward_in_logs, smooth_in_logs
+from likely.probability.chains.log_domain import forward_in_logs, smooth_in_logs
 
 OFFSETS = np.array([0, 4, 5, 9])
 WEIGHT = np.array([1.0, 2.0, 0.5])

@@ -18,10 +18,10 @@ from torch import Tensor
 from ...core.doors import check_offsets, check_sizes
 from ...core.errors import DataError
 from ...data.sequences import offsets_of
-from .forward_backward import filter_states, forward_backward
+from .forward_backward import Memory, filter_states, forward_backward
 from .log_domain import forward_in_logs, smooth_in_logs
 
-__all__ = ["chain_log_prob", "sample_paths", "sample_states"]
+__all__ = ["as_array", "chain_log_prob", "filter_scores", "sample_paths", "sample_states", "smooth_scores"]
 
 
 def chain_log_prob(
@@ -62,13 +62,9 @@ class _Chain(torch.autograd.Function):
     def forward(ctx: Any, log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Any) -> Tensor:
         ctx.save_for_backward(log_initial, log_transition, log_emission)
         ctx.offsets = offsets
-        initial, transition, emission, level = _scaled(log_initial, log_transition, log_emission, offsets)
-        if _writable(initial, transition):
-            log_prob, _, _ = filter_states(np.exp(initial), np.exp(transition), emission, offsets)
-        else:
-            log_prob, unused, filtered = np.empty(len(level)), np.empty(len(level), np.int64), np.empty(emission.shape)
-            forward_in_logs(initial, transition, emission, offsets, filtered, log_prob, unused)
-        return torch.from_numpy(log_prob + level).to(log_emission)
+        initial, transition, emission = map(as_array, (log_initial, log_transition, log_emission))
+        log_sum, _ = filter_scores(initial, transition, emission, offsets)
+        return torch.from_numpy(log_sum).to(log_emission)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
@@ -83,15 +79,8 @@ class _Posterior(torch.autograd.Function):
         ctx: Any, gradient: Tensor, log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: Any
     ) -> tuple[Tensor, ...]:
         given = (log_initial, log_transition, log_emission)
-        initial, transition, emission, level = _scaled(*given, offsets)
-        weight = gradient.detach().double().cpu().numpy()
-        if _writable(initial, transition):
-            smoothed = forward_backward(np.exp(initial), np.exp(transition), emission, offsets, weight)
-            parts = (smoothed.first, smoothed.pairs, smoothed.posterior)
-        else:
-            parts = (np.zeros_like(initial), np.zeros_like(transition), np.empty_like(emission))
-            unused, every = (np.empty(len(level)), np.empty(len(level), np.int64)), np.arange(len(level))
-            smooth_in_logs(initial, transition, emission, offsets, weight, every, *parts[::-1], *unused)
+        initial, transition, emission = map(as_array, given)
+        _, *parts = smooth_scores(initial, transition, emission, offsets, as_array(gradient))
         return tuple(torch.from_numpy(part).to(own) for part, own in zip(parts, given, strict=True))
 
     @staticmethod
@@ -99,17 +88,62 @@ class _Posterior(torch.autograd.Function):
         raise NotImplementedError("chain_log_prob can be differentiated once, not twice.")
 
 
-def _scaled(
-    log_initial: Tensor, log_transition: Tensor, log_emission: Tensor, offsets: np.ndarray
+def filter_scores(
+    log_initial: np.ndarray, log_transition: np.ndarray, log_emission: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """log Σ exp(score) over the paths of each sequence (n,), and the filtered p(zₜ | x₁ … xₜ) (T, K), of any scores.
+
+    >>> filter_scores(np.zeros(2), np.zeros((2, 2)), np.log([[3.0, 1.0]]), np.array([0, 1]))[1]
+    array([[0.75, 0.25]])
+    """
+    initial, transition, level = _scaled(log_initial, log_transition, offsets)
+    if _writable(initial, transition):
+        log_prob, filtered, _ = filter_states(np.exp(initial), np.exp(transition), log_emission, offsets)
+    else:
+        log_prob, unused = np.empty(len(level)), np.empty(len(level), np.int64)
+        filtered = np.empty(log_emission.shape)
+        forward_in_logs(initial, transition, log_emission, offsets, filtered, log_prob, unused)
+    return log_prob + level, filtered
+
+
+def smooth_scores(
+    log_initial: np.ndarray,
+    log_transition: np.ndarray,
+    log_emission: np.ndarray,
+    offsets: np.ndarray,
+    weight: np.ndarray | None = None,
+    memory: Memory | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The first two less their largest values, and what that takes from log p(x) of each sequence."""
-    initial, transition, emission = (
-        np.ascontiguousarray(logs.detach().double().cpu().numpy())
-        for logs in (log_initial, log_transition, log_emission)
-    )
-    tops = [top if np.isfinite(top := logs.max()) else 0.0 for logs in (initial, transition)]
+    """log Σ exp(score) of each sequence (n,), and Σ γ₁ (K,), Σ ξ (K, K) and γ (T, K) of paths drawn by exp(score).
+
+    With `memory`, γ is overwritten next time.
+
+    >>> smooth_scores(np.zeros(2), np.zeros((2, 2)), np.log([[3.0, 1.0]]), np.array([0, 1]))[3]
+    array([[0.75, 0.25]])
+    """
+    initial, transition, level = _scaled(log_initial, log_transition, offsets)
+    if _writable(initial, transition):
+        smoothed = forward_backward(np.exp(initial), np.exp(transition), log_emission, offsets, weight, memory)
+        return smoothed.log_prob + level, smoothed.first, smoothed.pairs, smoothed.posterior
+    weight = np.ones(len(level)) if weight is None else weight
+    parts = (np.zeros_like(initial), np.zeros_like(transition), np.empty(log_emission.shape))
+    log_sum, unused, every = np.empty(len(level)), np.empty(len(level), np.int64), np.arange(len(level))
+    smooth_in_logs(initial, transition, log_emission, offsets, weight, every, *parts[::-1], log_sum, unused)
+    return log_sum + level, *parts
+
+
+def as_array(values: Tensor) -> np.ndarray:
+    """In float64, as compiled loops take it."""
+    return np.ascontiguousarray(values.detach().double().cpu().numpy())
+
+
+def _scaled(
+    log_initial: np.ndarray, log_transition: np.ndarray, offsets: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both less their largest values, and what that takes from log p(x) of each sequence."""
+    tops = [top if np.isfinite(top := logs.max()) else 0.0 for logs in (log_initial, log_transition)]
     level = tops[0] + (np.diff(offsets) - 1) * tops[1]
-    return initial - tops[0], transition - tops[1], emission, level
+    return log_initial - tops[0], log_transition - tops[1], level
 
 
 def _writable(*logs: np.ndarray) -> bool:

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from likely.models.markov import viterbi
+from likely.probability.chains import best_paths, best_paths_backwards, filter_states, viterbi
 
 
 def chain(seed, states, steps):
@@ -55,3 +55,24 @@ def test_without_a_possible_path_the_probability_is_zero():
     transition = np.array([[0.0, 1.0], [1.0, 0.0]])
     log_emission = np.array([[0.0, -np.inf], [0.0, -np.inf]])
     assert viterbi(np.array([1.0, 0.0]), transition, log_emission, np.array([0, 2]))[1].tolist() == [-np.inf]
+
+
+def test_scores_need_not_be_probabilities():
+    """Scores beyond the range of exponentials."""
+    rng = np.random.default_rng(1)
+    first, moves, scores = (900 * rng.normal(size=shape) for shape in ((3,), (3, 3), (5, 3)))
+    paths = np.array(list(itertools.product(range(3), repeat=5)))
+    values = first[paths[:, 0]] + scores[np.arange(5), paths].sum(1) + moves[paths[:, :-1], paths[:, 1:]].sum(1)
+    path, score = best_paths(first, moves, scores, np.array([0, 5]))
+    np.testing.assert_array_equal(path, paths[values.argmax()])
+    assert score[0] == pytest.approx(values.max(), rel=1e-12)
+
+
+def test_a_chain_told_from_its_end_has_the_same_best_path():
+    initial, transition, log_emission = chain(3, 3, 6)
+    offsets = np.array([0, 2, 6])
+    _, filtered, _ = filter_states(initial, transition, log_emission, offsets)
+    before = filtered[:, :, None] * transition
+    log_before = np.log(before / before.sum(1, keepdims=True))
+    path = best_paths_backwards(np.log(filtered), log_before, offsets)
+    np.testing.assert_array_equal(path, viterbi(initial, transition, log_emission, offsets)[0])

@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.special import logsumexp
 
-from likely.models.markov import filter_states, forward_backward
-from likely.models.markov.forward_backward import Memory
+from likely.probability.chains import filter_states, forward_backward
+from likely.probability.chains.forward_backward import Memory
 
 
 def enumerated(initial, transition, log_emission):
