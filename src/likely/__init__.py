@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         ScoreModel,
         SupportVector,
         TableModel,
+        WordVectors,
     )
 
 __all__ = [
@@ -80,6 +81,7 @@ __all__ = [
     "ScoreModel",
     "SupportVector",
     "TableModel",
+    "WordVectors",
     "__version__",
     "load",
 ]

@@ -9,6 +9,7 @@ import inspect
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -219,6 +220,15 @@ EXAMPLES: dict[str, list[Example]] = {
         Example(lambda: models.VAE(latent=2, **SMALL), pl.DataFrame(ROWS, schema=["a", "b"]), weighted=False),
     ],
     "Autoencoder": [Example(lambda: models.Autoencoder(1, **SMALL), ROWS, weighted=False, missing=True)],
+    "WordVectors": [
+        Example(
+            partial(models.WordVectors, 4, objective=objective, min_count=1, epochs=2, random_state=0),
+            ["the cat sat on the mat", "a dog sat on a log", "the cat and a dog ran"],
+            weighted=False,  # a pair of weight 2 is one long step, not two
+            columns=False,
+        )
+        for objective in ("skip_gram", "cbow", "log_bilinear", "glove")
+    ],
     "Hopfield": [Example(lambda: models.Hopfield(random_state=0), SIGNS)],
     "TableModel": [
         Example(lambda: models.TableModel(models.Regressor(random_state=0), "price"), HOUSES, columns=False)

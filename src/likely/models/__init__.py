@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .kernel.kernel_ridge import KernelRidge
     from .kernel.support_vector import SupportVector
     from .language.model import LanguageModel
+    from .language.word_vectors import WordVectors
     from .linear_gaussian.factor_analysis import FactorAnalysis
     from .linear_gaussian.kalman_filter import KalmanFilter
     from .linear_gaussian.pca import PCA
@@ -66,6 +67,7 @@ __all__ = [
     "ScoreModel",
     "SupportVector",
     "TableModel",
+    "WordVectors",
 ]
 
 _FILES = {
@@ -98,6 +100,7 @@ _FILES = {
     "SupportVector": "kernel.support_vector",
     "TableModel": "tables.table_model",
     "VAE": "generative.vae",
+    "WordVectors": "language.word_vectors",
 }
 
 
