@@ -27,6 +27,7 @@ from ...core.validation import as_weights
 from ...data.text import Characters, Tokens, as_texts, vocabulary_from_json
 from ...decoding import Decoding, Sample
 from ...priors import Flat, Prior
+from ..reports import Reports
 from .fitting import blank, trained, work_of
 from .kneser_ney import KneserNey
 from .ngram import NGram
@@ -39,7 +40,7 @@ MOST = 100_000
 """Tokens of context, at most."""
 
 
-class LanguageModel(DensityMixin, Estimator):
+class LanguageModel(Reports, DensityMixin, Estimator):
     """p(text) as a product of p(next token | tokens before), by a network, or by counts (`NGram`).
 
     `network` is `NGram(order)`, or a `Transformer`, `RNN`, `GRU`, `LSTM` or `LRU`, which is made causal and reads
@@ -112,12 +113,6 @@ class LanguageModel(DensityMixin, Estimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "counts_" in self.__dict__ or "posterior_" in self.__dict__
-
-    @property
-    def history_(self) -> dict[str, Any]:
-        """What training recorded epoch by epoch; nothing for counts."""
-        check_is_fitted(self)
-        return {} if "counts_" in self.__dict__ else self.posterior_.info.get("history", {})
 
     # --- questions ----------------------------------------------------------------------------------------------
     def log_prob(self, texts: Any) -> np.ndarray:
