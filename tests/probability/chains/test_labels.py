@@ -101,3 +101,10 @@ def test_long_rows_neither_overflow_nor_lose_digits():
 def test_a_row_needs_a_position():
     with pytest.raises(DataError, match="row 1 has no position"):
         label_log_prob(*scores(), LABELS, torch.tensor([0, 4, 4, 8]))
+
+
+def test_labels_that_are_none_of_the_classes_are_refused_at_the_door():
+    nothing, starts = torch.zeros(2), torch.tensor([0, 2])
+    for labels, message in (([0, 2], "labels from -1 to 1; found 0 to 2"), ([0], r"emission \(T, K\) and y \(T\)")):
+        with pytest.raises(DataError, match=message):
+            label_log_prob(nothing, nothing, torch.zeros(2, 2), torch.zeros(2, 2), torch.tensor(labels), starts)

@@ -16,6 +16,7 @@ import torch
 from numba import njit
 from torch import Tensor
 
+from ...core.doors import check_indices, check_sizes
 from ...core.errors import DataError
 from .chain import as_array, filter_scores, smooth_scores
 from .forward_backward import Memory
@@ -74,6 +75,8 @@ class _LabelLogProb(torch.autograd.Function):
         labels = y.detach().double().cpu().numpy()
         known = ~np.isnan(labels)
         ctx.labels = np.where(known, labels, -1.0).astype(np.int64)
+        check_sizes("label_log_prob", {"emission": (ctx.scores[3], "T K"), "y": (ctx.labels, "T")})
+        check_indices("label_log_prob", "labels", ctx.labels, emission.shape[1], least=-1)
         if not any(ctx.needs_input_grad):
             return torch.from_numpy(_value(ctx.scores, ctx.labels, starts)).to(emission)
         value, parts = _value_and_grad(ctx.scores, ctx.labels, starts, np.ones(len(starts) - 1))
