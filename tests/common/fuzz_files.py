@@ -158,6 +158,7 @@ def examples():
         ],
         "TableModel": [(likely.TableModel(likely.Classifier(), target="colour"), "frame", None)],
         "VAE": [(likely.VAE(latent=1, **small), ROWS, None), (likely.VAE(latent=1, levels=2, **small), ROWS, None)],
+        "WordVectors": [(likely.WordVectors(3, min_count=1, **seeded), WORDS, None)],
     }
 
 

@@ -45,12 +45,14 @@ def _fitted(name):
     codes = {"left": (ROWS[:, 0] > 0).tolist(), "right": (ROWS[:, 1] > 0).tolist()}
     special = {
         "BayesianNetwork": lambda cls: (cls((("left", "right"),)).fit(codes), codes),
+        "Forecaster": lambda cls: (cls(lags=2, random_state=0).fit(NUMBERS), 3),
         "FrameModel": lambda cls: (cls(likely.KMeans(2, random_state=0)).fit(points), points),
         "Hopfield": lambda cls: (cls(random_state=0).fit(signs[:3]), signs),
         "LanguageModel": lambda cls: (cls().fit(["one text", "two texts"]), ["one text", "two texts"]),
         "LatentDirichlet": lambda cls: (cls(2, random_state=0).fit(counts), counts),
         "Table": lambda cls: (cls().fit(FRAME), FRAME),
         "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),
+        "WordVectors": lambda cls: (cls(4, min_count=1, random_state=0).fit(["a b a", "b a c"]), ["a", "c"]),
     }
     trained = {"inference": MAP(epochs=1), "random_state": 0}
     densities = ("Autoencoder", "Autoregressive", "Diffusion", "Flow", "GAN", "ScoreModel", "VAE")
