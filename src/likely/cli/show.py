@@ -57,7 +57,17 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
     facts["learned"] = {
         name.rstrip("_"): value for name, value in learned.items() if name.endswith("_") and _is_scalar(value)
     }
-    return facts | _sizes(header) | {"coefficients": _coefficients(header, content, learned, names)}
+    coefficients = _coefficients(header, content, learned, names)
+    return facts | _sizes(header) | {"coefficients": coefficients} | _standard_errors(learned, list(coefficients))
+
+
+def _standard_errors(learned: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """Those of one coefficient for each number, and log p, AIC and BIC, where the fit found them."""
+    told = learned.get("posterior", {}).get("info", {}).get("summary")
+    if told is None or len(told["standard_error"]) not in (len(names), len(names) + 1) or not names:
+        return {}
+    errors = dict(zip(names, told["standard_error"], strict=False))
+    return {"fit": {name: float(value) for name, value in told["facts"].items()}, "standard errors": errors}
 
 
 def _sizes(header: Header) -> dict[str, Any]:
@@ -91,6 +101,9 @@ def _coefficients(
 
 def _print(facts: dict[str, Any]) -> None:
     shapes, weights, members = facts.pop("parameters"), facts.pop("coefficients"), facts.pop("members")
+    errors = facts.pop("standard errors", {})
+    if "fit" in facts:
+        facts["fit"] = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in facts["fit"].items())
     facts["file"] = f"{facts['file']}, {number(facts.pop('bytes') / 1000)} kB, written by Likely {facts.pop('version')}"
     if learned := facts.pop("learned"):
         facts["learned"] = ", ".join(f"{name} {number(value)}" for name, value in learned.items())
@@ -104,7 +117,14 @@ def _print(facts: dict[str, Any]) -> None:
     if weights:
         width = len(next(iter(weights.values())))
         heads = ["coefficient"] if width == 1 else [f"η{i + 1}" for i in range(width)]
-        print_table("coefficients of the encoded columns", ["number", *heads], [(k, *v) for k, v in weights.items()])
+        tested = bool(errors) and width == 1
+        heads += ["standard error", "estimate / error"] if tested else []
+        told = [(k, *v, *(_tested(v[0], errors[k]) if tested else ())) for k, v in weights.items()]
+        print_table("coefficients of the encoded columns", ["number", *heads], told)
+
+
+def _tested(estimate: float, error: float | None) -> tuple[Any, Any]:
+    return ("", "") if error is None else (error, estimate / error if error else math.inf)
 
 
 def _bare(words: Words, value: Any) -> str:

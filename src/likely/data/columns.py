@@ -58,6 +58,12 @@ class Column:
         """The names of the numbers this column becomes."""
         return [self.name]
 
+    @property
+    def units(self) -> list[float]:
+        """How much of the column's own unit one unit of each of these numbers is."""
+        scale = float(getattr(self, "scale", 1.0)) or 1.0
+        return [scale, *(1.0 for _ in self.features[1:])] if self.features else []
+
     def encode(self, series: nw.Series[Any], unseen: str) -> np.ndarray:
         """The rows as numbers, (n, len(features))."""
         raise NotImplementedError(f"{type(self).__name__} must encode a column")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-__all__ = ["curvature"]
+__all__ = ["curvature", "hessian"]
 
 
 def curvature(
@@ -24,12 +24,8 @@ def curvature(
     the score does not (a Laplace likelihood), the score's outer product stands in: both keep Newton going downhill.
     """
     size = eta.shape[-1] if count is None else count
-    with torch.enable_grad():
-        point = eta.detach().requires_grad_()
-        log_prob = log_prob_of(point, y)
-        (score,) = torch.autograd.grad(log_prob.sum(), point, create_graph=True)
-        rows = [_gradient(score[..., j], point)[..., :size] for j in range(size)]
-    score, information = score.detach(), -torch.stack(rows, -2)
+    log_prob, score, second = hessian(log_prob_of, eta, y, size)
+    information = -second
     if size == 1:
         information = information.abs()
     elif bool((torch.linalg.cholesky_ex(information).info > 0).any()):
@@ -39,7 +35,23 @@ def curvature(
     own = score[..., :size]
     flat = trace < 1e-8 * own.square().sum(-1)
     outer = own.unsqueeze(-1) * own.unsqueeze(-2)
-    return log_prob.detach(), score, torch.where(flat[..., None, None], outer, information)
+    return log_prob, score, torch.where(flat[..., None, None], outer, information)
+
+
+def hessian(
+    log_prob_of: Callable[[Tensor, Tensor], Tensor], eta: Tensor, y: Tensor, count: int
+) -> tuple[Tensor, Tensor, Tensor]:
+    """log p (n,), ∂ log p / ∂η (n, size) and ∂² log p / ∂η∂ηᵀ (n, count, count) of the first numbers of η, as they are.
+
+    >>> hessian(lambda eta, y: -0.5 * (y - eta[:, 0]) ** 2, torch.zeros(1, 1), torch.ones(1), 1)
+    (tensor([-0.5000]), tensor([[1.]]), tensor([[[-1.]]]))
+    """
+    with torch.enable_grad():
+        point = eta.detach().requires_grad_()
+        log_prob = log_prob_of(point, y)
+        (score,) = torch.autograd.grad(log_prob.sum(), point, create_graph=True)
+        rows = [_gradient(score[..., j], point)[..., :count] for j in range(count)]
+    return log_prob.detach(), score.detach(), torch.stack(rows, -2)
 
 
 def _gradient(column: Tensor, point: Tensor) -> Tensor:

@@ -34,8 +34,10 @@ from ...networks import as_network
 from ...priors import Prior
 from ..reports import Reports
 from .build import Sample, baseline, plan
+from .coefficients import recorded, summarise
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
+from .summary import Summary
 from .targets import (
     dataset_of,
     entries_of,
@@ -128,6 +130,9 @@ class Supervised(Reports, Estimator):
         with _in_range(inference), threads_for(self.plan_.footprint[0] * rows_per_step(inference, len(data))):
             posterior = inference.fit(problem)
         _check_parameters(posterior)
+        told = recorded(self, problem, posterior) if "eta" in inference.needs else None
+        if told is not None:
+            posterior.info["summary"] = told
         self.posterior_ = posterior
         return self
 
@@ -296,6 +301,27 @@ class Supervised(Reports, Estimator):
         value = weight.new_zeros(weight.shape[:2]) if stored is None else stored  # no bias: 0
         mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
         return as_array(mean[0] if len(mean) == 1 and not self.likelihood_.labels else mean)
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        errors: str = "model",
+        clusters: Any = None,
+        level: float = 0.95,
+    ) -> Summary:
+        """The table of a linear model: estimates, standard errors, tests and intervals, or posterior quantiles.
+
+        X, y and sample_weight are the rows of the fit; they are needed where there are many, for robust `errors`
+        ("HC0", "HC1", "HC2", "HC3", or by `clusters`, a label for each row), and for deviance and dispersion.
+        Coefficients of several classes are told against the first class. AIC and BIC count coefficients and learned
+        constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an
+        estimate under a prior.
+        """
+        check_is_fitted(self)
+        return summarise(self, X, y, sample_weight, errors, clusters, level)
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -23,6 +23,8 @@ from ...core.estimator import Estimator
 from ...data.frame import as_frame, column_of
 from ...data.table import Table
 from ...data.target import is_missing, labels_of, numbers_of, weights_of
+from ..supervised.coefficients import Columns, summarise
+from ..supervised.summary import Summary
 
 __all__ = ["TableModel"]
 
@@ -113,6 +115,35 @@ class TableModel(Estimator):
         weight = weights_of(as_frame(frame), sample_weight)
         with self._naming(keep):
             return float(self.model_.score(X, values, None if weight is None else weight[keep]))
+
+    def summary(
+        self,
+        frame: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        errors: str = "model",
+        clusters: Any = None,
+        level: float = 0.95,
+    ) -> Summary:
+        """The table of a linear model in the units of the columns; see `Regressor.summary`.
+
+        `frame` holds the rows of the fit. A category is told against its reference level; the intercept is where
+        standardised numbers are at their mean. `sample_weight` and `clusters` may be names of columns.
+        """
+        check_is_fitted(self, "table_")
+        units = [unit for column in self.table_.columns_ for unit in column.units]
+        columns = Columns(self.table_.feature_names_, np.array(units))
+        if frame is None:
+            return summarise(self.model_, None, None, None, errors, clusters, level, columns)
+        X, values, keep = self._questions(frame, y)
+        rows = as_frame(frame)
+        weight = weights_of(rows, sample_weight)
+        groups = column_of(rows, clusters).to_numpy() if isinstance(clusters, str) else clusters
+        groups = None if groups is None else np.asarray(groups)[keep]
+        weight = None if weight is None else weight[keep]
+        with self._naming(keep):
+            return summarise(self.model_, X, values, weight, errors, groups, level, columns)
 
     def targets(self, frame: Any) -> np.ndarray:
         """The target column as the model takes it: numbers (missing ones are NaN) or labels (missing ones are None)."""

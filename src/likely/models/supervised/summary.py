@@ -1,0 +1,93 @@
+"""The table of a linear model: each coefficient with its standard error, its interval and a test.
+
+θ̂ⱼ ± q · seⱼ,      q the quantile of the normal, or of Student's t where σ was learned
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Summary"]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Coefficients and how sure they are. `print` shows the table; the arrays have an entry per term.
+
+    `errors` says where `standard_error` is from: the observed information ("model"), a sandwich ("HC0" … "HC3",
+    "cluster"), or the "posterior". `statistic` and `p_value` test a coefficient against 0, by Student's t with `df`
+    degrees of freedom (normal where that is infinite); they are None for a posterior, which has no such test.
+
+    >>> from likely import Regressor
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.1, 2.9, 5.2, 6.8]
+    >>> summary = Regressor().fit(X, y).summary()
+    >>> summary.terms, summary.estimate.round(2), summary.standard_error.round(3)
+    (('x0', 'intercept'), array([1.94, 1.09]), array([0.091, 0.169]))
+    """
+
+    terms: tuple[str, ...]
+    estimate: np.ndarray
+    standard_error: np.ndarray
+    lower: np.ndarray
+    upper: np.ndarray
+    statistic: np.ndarray | None
+    p_value: np.ndarray | None
+    level: float
+    errors: str
+    df: float = math.inf
+    facts: Mapping[str, float] = field(default_factory=dict)
+    """Of the whole fit: rows, log_likelihood, aic, bic; also deviance and dispersion where the rows were given."""
+
+    def to_frame(self) -> Any:
+        """A polars frame with a row for each term (`.to_pandas()` makes it one of pandas)."""
+        import polars  # slow to import, and not needed to see the table
+
+        return polars.DataFrame({"term": list(self.terms)} | dict(self._columns()))
+
+    def to_latex(self) -> str:
+        """The table as a LaTeX tabular with booktabs rules."""
+        columns = self._columns()
+        heads = " & ".join(["", *(name.replace("_", " ").replace("%", r"\%") for name, _ in columns)])
+        rows = [
+            " & ".join([term.replace("_", r"\_"), *(_shown(values[i]) for _, values in columns)]) + r" \\"
+            for i, term in enumerate(self.terms)
+        ]
+        body = "\n".join([rf"\begin{{tabular}}{{l{'r' * len(columns)}}}", r"\toprule", heads + r" \\", r"\midrule"])
+        return "\n".join([body, *rows, r"\bottomrule", r"\end{tabular}"])
+
+    def __str__(self) -> str:
+        columns = self._columns()
+        cells = [["", *(name.replace("_", " ") for name, _ in columns)]]
+        cells += [[term, *(_shown(values[i]) for _, values in columns)] for i, term in enumerate(self.terms)]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+        lines = [
+            "  ".join(
+                cell.ljust(w) if not i else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in cells
+        ]
+        told = [f"{name.replace('_', ' ')} {_shown(value)}" for name, value in self.facts.items()]
+        where = {"model": "observed information", "posterior": "the posterior"}.get(
+            self.errors, f"{self.errors}, robust"
+        )
+        told.append(f"standard errors by {where}" + ("" if math.isinf(self.df) else f", t with {self.df:g} df"))
+        return "\n".join([*lines, "", " · ".join(told)])
+
+    def _columns(self) -> list[tuple[str, np.ndarray]]:
+        percent = f"{100 * self.level:g} %"
+        test = "t" if math.isfinite(self.df) else "z"
+        columns = [("estimate", self.estimate), ("standard_error", self.standard_error)]
+        if self.statistic is not None and self.p_value is not None:
+            columns += [(test, self.statistic), ("p", self.p_value)]
+        return [*columns, (f"lower {percent}", self.lower), (f"upper {percent}", self.upper)]
+
+
+def _shown(value: float) -> str:
+    if math.isnan(value):
+        return "—"
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e9 else f"{value:.4g}"
