@@ -22,6 +22,8 @@ ONE = torch.ones((), device="cpu")
 class FusedAdam(Eager):
     """Adam (or AdamW, with `decoupled` weight decay) on contiguous parameters of one device.
 
+    A group of one vector may say in `runs` which parts of it decay: how long each is, and whether it does.
+
     >>> theta = torch.ones(1, requires_grad=True)
     >>> optimizer = FusedAdam([theta], lr=0.25)
     >>> theta.square().sum().backward()
@@ -75,27 +77,18 @@ class FusedAdam(Eager):
         counts = [state["step"] for state in states]
         for count in counts:
             count.add_(ONE)
-        decay, decayed = group["weight_decay"], group.get("decayed")
-        if decayed is not None:  # 1 where numbers decay
-            for value in values:
-                value.addcmul_(value, decayed, value=-group["lr"] * decay)
-            decay = 0.0
-        kernel = torch._fused_adamw_ if group["decoupled"] else torch._fused_adam_
-        kernel(
-            values,
-            gradients,
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            counts,
-            lr=group["lr"],
-            beta1=group["betas"][0],
-            beta2=group["betas"][1],
-            weight_decay=decay,
-            eps=group["eps"],
-            amsgrad=False,
-            maximize=False,
-        )
+        means, squares = ([state[name] for state in states] for name in ("exp_avg", "exp_avg_sq"))
+        tensors, decay = (values, gradients, means, squares), group["weight_decay"]
+        runs = group.get("runs")
+        if runs is None:
+            _kernel(group, values, gradients, means, squares, counts, decay)
+            return
+        sizes = [size for size, _ in runs]
+        for decays in {decays for _, decays in runs}:
+            chosen = [place for place, (_, own) in enumerate(runs) if own is decays]
+            pieces = [[of[0].split(sizes)[place] for place in chosen] for of in tensors]
+            values, gradients, means, squares = pieces
+            _kernel(group, values, gradients, means, squares, counts * len(chosen), decay if decays else 0.0)
 
     def _begin(self, parameter: Tensor) -> dict[str, Tensor]:
         """What is remembered before the first step."""
@@ -103,6 +96,33 @@ class FusedAdam(Eager):
         state["step"] = torch.zeros((), dtype=torch.float32, device=parameter.device)
         state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
         return state
+
+
+def _kernel(
+    group: dict[str, Any],
+    values: list[Tensor],
+    gradients: list[Tensor],
+    means: list[Tensor],
+    squares: list[Tensor],
+    counts: list[Tensor],
+    decay: float,
+) -> None:
+    kernel = torch._fused_adamw_ if group["decoupled"] else torch._fused_adam_
+    kernel(
+        values,
+        gradients,
+        means,
+        squares,
+        [],
+        counts,
+        lr=group["lr"],
+        beta1=group["betas"][0],
+        beta2=group["betas"][1],
+        weight_decay=decay,
+        eps=group["eps"],
+        amsgrad=False,
+        maximize=False,
+    )
 
 
 def _plain(value: Tensor) -> Tensor:

@@ -15,6 +15,7 @@ from likely.networks.layers.attention import (
     AdditiveScore,
     GeneralScore,
     MultiHeadAttention,
+    Projections,
     attend,
     attention_weights,
     score_of,
@@ -107,6 +108,17 @@ def test_within_torch_func_it_is_the_same_and_has_second_derivatives():
     curvature = jacrev(jacrev(energy))(q[0, 0].flatten())
     torch.testing.assert_close(curvature, curvature.T)
     assert curvature.abs().max() > 0
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_one_product_for_queries_keys_and_values_is_as_good_as_two(bias):
+    projections, x = Projections(6, heads=2, bias=bias), torch.randn(3, 5, 6, requires_grad=True)
+    results = []
+    for context in (x, x.clone()):
+        parts = projections.split(x, context)
+        total = sum((part * part.detach().cos()).sum() for part in parts)
+        results.append((*parts, *torch.autograd.grad(total, [x, *projections.query.parameters()])))
+    torch.testing.assert_close(*results)
 
 
 def copied_from(peer, context=None):

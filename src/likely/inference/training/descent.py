@@ -95,8 +95,8 @@ class Descent(Run):
             distributed.sum_(program.gradient, total)
             loss = total.item()
         if self.spec.clip_norm is not None:
-            gradients = [value.grad for value in program.parameters.values()]
-            clip_norm_(gradients, self.spec.clip_norm, stacked=program.stacked)
+            several = [value.grad for value in program.parameters.values()] if program.stacked else [program.gradient]
+            clip_norm_(several, self.spec.clip_norm, stacked=program.stacked)
         if noise is not None and noise.gradients:
             gap = normal_like(program.gradient)
             distributed.broadcast_(gap)  # every process takes the same step

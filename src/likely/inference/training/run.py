@@ -62,8 +62,9 @@ class Run(Step):
         optimizer = rule.build([part])
         if getattr(rule, "only_weights", False):
             first = part.storage_offset()
-            decayed = self.program.weights()[first : first + part.numel()]
-            optimizer.param_groups[0].update(weight_decay=rule.weight_decay, decayed=decayed)  # type: ignore[attr-defined]
+            kinds, sizes = self.program.weights()[first : first + part.numel()].unique_consecutive(return_counts=True)
+            runs = [(size, kind > 0) for size, kind in zip(sizes.tolist(), kinds.tolist(), strict=True)]
+            optimizer.param_groups[0].update(weight_decay=rule.weight_decay, runs=runs)  # type: ignore[attr-defined]
         return optimizer
 
     # --- parts of a step ----------------------------------------------------------------------------------------
