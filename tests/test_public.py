@@ -33,11 +33,13 @@ ROOMS = (
     "models.emissions",
     "models.language",
     "kernels",
+    "robust",
     "theory",
 )
 
 BASES = {
     *(
+        "Attack",
         "Average",
         "Decoding",
         "Emission",

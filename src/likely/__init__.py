@@ -88,7 +88,7 @@ __all__ = [
 
 _ROOMS = (
     *("core", "data", "decoding", "evaluate", "inference", "kernels", "likelihoods", "models", "networks", "optim"),
-    *("plots", "priors", "probability", "sampling", "theory"),
+    *("plots", "priors", "probability", "robust", "sampling", "theory"),
 )
 
 

@@ -18,6 +18,7 @@ from torch.distributions import Distribution, MultivariateNormal, Normal
 
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
+from ..core.gradients import following
 from ..core.layout import laid_out
 from ..likelihoods.student_t import StableStudentT
 from .posterior import Posterior
@@ -113,9 +114,12 @@ class GaussianPosterior(Posterior):
         buffers = {name: value.expand(count, *value.shape[1:]).clone() for name, value in self.buffers.items()}
         return Posterior(self.module, members, buffers)
 
-    @torch.no_grad()
     def predictive(self, likelihood: Any, x: Any) -> Distribution:
         """Normal with the variance of the noise and of η, or Student's t where σ was learned."""
+        with following(x):
+            return self._predictive(likelihood, x)
+
+    def _predictive(self, likelihood: Any, x: Any) -> Distribution:
         plain = likelihood.distribution(self.eta(x)[0])
         rows = x.to(self.dtype)
         rows = rows.flatten(1) if self.module.flatten else rows

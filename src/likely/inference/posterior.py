@@ -21,6 +21,7 @@ from torch.nn.functional import logsigmoid
 from ..core.declared import SIMPLEX
 from ..core.errors import ModelFileError
 from ..core.files import check_tensors
+from ..core.gradients import following
 from ..core.layout import laid_out
 from ..core.spec import is_integer
 from ..core.twins import Twins
@@ -105,15 +106,15 @@ class Posterior:
         """Rows as the module takes them: in the dtype of the parameters, or integers as they are."""
         return x if getattr(self.module, "integer", False) else x.to(self.dtype)
 
-    @torch.no_grad()
     def eta(self, x: Inputs) -> Tensor:
-        """η of every member: (members, n, *positions, size)."""
-        x = self.cast(x)
-        if len(self) == 1:
-            with self.lent() as module:
-                return module(x).unsqueeze(0)
-        step = max(1, BLOCK // (len(self) * row_size(x)))
-        return torch.cat([self._members(part) for part in x.split(step)], 1)
+        """η of every member: (members, n, *positions, size). Gradients go to x, if it asks for them, and to x alone."""
+        with following(x):
+            x = self.cast(x)
+            if len(self) == 1:
+                with self.lent() as module:
+                    return module(x).unsqueeze(0)
+            step = max(1, BLOCK // (len(self) * row_size(x)))
+            return torch.cat([self._members(part) for part in x.split(step)], 1)
 
     def _members(self, x: Inputs) -> Tensor:
         # what all members share (units of inputs and targets) is not batched: rows of sequences and graphs stay plain

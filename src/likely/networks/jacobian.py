@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 
+from ..core.gradients import following
 from ..data.rows import Inputs, Rows
 
 __all__ = ["Jacobian"]
@@ -45,10 +46,10 @@ class Jacobian:
         self.size = sum(value.numel() for value in self.chosen.values())
         self._vmap = True
 
-    @torch.no_grad()
     def eta(self, x: Inputs, at: Parameters | None = None) -> Tensor:
         """η of all rows, at the module's own parameters or `at` others."""
-        return self._eta(self.chosen if at is None else at, x)
+        with following(x):
+            return self._eta(self.chosen if at is None else at, x)
 
     def step(self, x: Inputs) -> int:
         """How many rows have Jacobians of no more than `BLOCK` numbers together."""

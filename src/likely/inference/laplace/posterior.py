@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.distributions import Distribution, Normal
 
 from ...core.errors import ModelFileError
+from ...core.gradients import following
 from ...data.rows import Inputs
 from ...networks.jacobian import Jacobian
 from ..posterior import Posterior, average, check_draws
@@ -56,9 +57,12 @@ class LaplacePosterior(Posterior):
         buffers = {name: value.expand(count, *value.shape[1:]).clone() for name, value in self.buffers.items()}
         return Posterior(self.module, members, buffers)
 
-    @torch.no_grad()
     def eta_moments(self, x: Inputs) -> tuple[Tensor, Tensor]:
         """Mean (n, *positions, size) and covariance (n, *positions, size, size) of η of each row."""
+        with following(x):
+            return self._eta_moments(x)
+
+    def _eta_moments(self, x: Inputs) -> tuple[Tensor, Tensor]:
         names = tuple(name for block in self.blocks for name in block.names)
         means, covariances = [], []
         with self.lent() as module:
@@ -72,9 +76,12 @@ class LaplacePosterior(Posterior):
                 covariances.append(total)
         return torch.cat(means), torch.cat(covariances)
 
-    @torch.no_grad()
     def predictive(self, likelihood: Any, x: Inputs) -> Distribution:
         """p(y | x, data): closed form for normal noise of known scale, else an average over fixed points of η."""
+        with following(x):
+            return self._predictive(likelihood, x)
+
+    def _predictive(self, likelihood: Any, x: Inputs) -> Distribution:
         mean, covariance = self.eta_moments(x)
         if likelihood.least_squares and likelihood.known_scale() is not None:
             plain = likelihood.distribution(mean)

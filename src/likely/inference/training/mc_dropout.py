@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import ApproximationWarning
+from ...core.gradients import following
 from ...core.random import drawing
 from ...core.spec import as_spec, require
 from ...data.rows import Inputs
@@ -83,11 +84,10 @@ class DropoutPosterior(Posterior):
             if isinstance(layer, DROPOUT):
                 layer.train()
 
-    @torch.no_grad()
     def eta(self, x: Inputs) -> Tensor:
         """η of every member and mask: (members · draws, n, *positions, size)."""
         draws = int(self.info["draws"])
-        with drawing(int(self.info["seed"])):
+        with following(x), drawing(int(self.info["seed"])):
             again = torch.arange(len(x), device=x.device).repeat(draws)
             eta = super().eta(self.cast(x)[again])
         return eta.unflatten(1, (draws, -1)).flatten(0, 1)

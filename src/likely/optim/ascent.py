@@ -1,0 +1,229 @@
+"""Attacks by gradient ascent inside a norm ball: FGSM, one step, and PGD, many.
+
+    FGSM   x′ = x + r · argmax {∇L(x)ᵀδ : ‖δ‖ₚ ≤ 1}
+    PGD    x₍ₜ₊₁₎ = Π( xₜ + a · argmax {∇L(xₜ)ᵀδ : ‖δ‖ₚ ≤ 1} )      Π: the nearest point of the ball and of the range
+
+What is attacked is a `Victim`: it tells the loss L of each row, and its margin, above 0 where the row is fooled. The
+gradients are of the loss; what is kept is the point of the largest margin. Here are the parts that training needs too;
+`likely.robust` has the attacks that look for the smallest change, and the door for fitted models.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from ..core.errors import SpecError
+from ..core.spec import Spec, is_integer, require
+from .ball import project, steepest, uniform
+
+__all__ = ["FGSM", "PGD", "Attack", "Bounds", "Found", "Victim", "followed"]
+
+TOP = 0.05
+"""The fraction of entries that a step in the 1-norm moves: the largest alone would need as many steps as entries."""
+
+
+class Bounds(NamedTuple):
+    """The least and the largest value of each number of a row; None where there is none."""
+
+    low: Any = None
+    high: Any = None
+
+    def clip(self, x: Tensor) -> Tensor:
+        """The nearest point inside."""
+        return x if self.low is None and self.high is None else x.clamp(self.low, self.high)
+
+
+class Found(NamedTuple):
+    """What an attack made of rows: the points, the margin there (above 0: fooled), and how many steps it took."""
+
+    point: Tensor
+    margin: Tensor
+    steps: Tensor
+
+
+class Victim(Protocol):
+    """What is attacked, as attacks see it; y are targets as it encoded them."""
+
+    def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss and the margin of each row, (n,) and (n,)."""
+
+    def margins(self, x: Tensor, y: Tensor) -> Tensor:
+        """The margin of each way to be fooled, (n, ways): the largest is that of the row, −∞ is none."""
+
+
+class Attack(Spec, axis="attack"):
+    """How rows are changed so that a model errs. Radii and norms are in the units of X."""
+
+    def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
+        """What becomes of rows x of targets y inside the bounds."""
+        raise NotImplementedError(f"{type(self).__name__} must perturb")
+
+
+class _Radial(Attack):
+    """An attack that stays within a radius."""
+
+    radius: float
+    norm: float = math.inf
+
+    def _move(self, origin: Tensor, point: Tensor, gradient: Tensor, size: float, bounds: Bounds) -> Tensor:
+        """A step of this size, and back to the ball and the range."""
+        moved = point + size * _direction(gradient, self.norm)
+        moved = origin + project(moved - origin, self.radius, self.norm)
+        return bounds.clip(moved)  # towards the origin, so not out of the ball
+
+
+class FGSM(_Radial):
+    """The fast gradient (sign) method: one step as long as the ball allows, in any p-norm.
+
+    >>> from likely import Classifier
+    >>> from likely.robust import attack
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> model = Classifier(prior="normal(1.0)").fit(X, y)
+    >>> attack(model, X, y, FGSM(0.8)).perturbed.ravel()
+    array([0.8, 1.8, 1.2, 2.2])
+    """
+
+    @classmethod
+    def example(cls) -> FGSM:
+        return cls(0.1)
+
+    def validate(self) -> None:
+        require_radius(self)
+        require_norm(self)
+
+    def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
+        _, before, gradient = followed(victim, x, y)
+        point = bounds.clip(x + self.radius * steepest(gradient, self.norm))
+        point = torch.where(_beside(before > 0, x), x, point)
+        with torch.no_grad():
+            _, margin = victim.evaluate(point, y)
+        return Found(point, margin, (before <= 0).long())
+
+    def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
+        """The changed rows of a batch, for training."""
+        return bounds.clip(x + self.radius * steepest(gradient(x), self.norm))
+
+
+class PGD(_Radial):
+    """Projected gradient ascent: `steps` steps of `step_size` inside the ball, from `restarts` starts.
+
+    The first start is x itself, and its first step that of FGSM, so that PGD is at least as strong; the others are
+    drawn from the ball. A row is left alone once it is fooled, and ends where its margin was largest if it never is.
+    The norm is ∞, 2 or 1. `step_size="auto"` is 2.5 · radius / steps: far enough to reach any place of the ball.
+
+    >>> from likely import Classifier
+    >>> from likely.robust import attack
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> model = Classifier(prior="normal(1.0)").fit(X, y)
+    >>> found = attack(model, X, y, PGD(0.8, steps=5), random_state=0)
+    >>> found.success.tolist(), found.linf.round(6).tolist()
+    ([False, True, True, False], [0.8, 0.8, 0.8, 0.8])
+    """
+
+    steps: int = 40
+    step_size: float | Literal["auto"] = "auto"
+    restarts: int = 1
+
+    @classmethod
+    def example(cls) -> PGD:
+        return cls(0.1, steps=2)
+
+    def validate(self) -> None:
+        require_radius(self)
+        require(self.norm in (1, 2, math.inf), self, "norm", "inf, 2 or 1")
+        require(is_integer(self.steps), self, "steps", "an integer, 1 or more")
+        sized = self.step_size == "auto" or (not isinstance(self.step_size, str) and 0 < self.step_size < math.inf)
+        require(sized, self, "step_size", 'a positive number, or "auto"')
+        require(is_integer(self.restarts), self, "restarts", "an integer, 1 or more")
+
+    @property
+    def size(self) -> float:
+        """How long a step is."""
+        return 2.5 * self.radius / self.steps if isinstance(self.step_size, str) else self.step_size
+
+    def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
+        found = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
+        left = torch.arange(len(x), device=x.device)
+        for restart in range(self.restarts):
+            if len(left):
+                left = self._climb(victim, x, y, bounds, found, left, first=restart == 0)
+        return found
+
+    def _climb(
+        self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, found: Found, left: Tensor, *, first: bool
+    ) -> Tensor:
+        """One start of the rows `left`; what is better than before is written to `found`. Gives those still left."""
+        origin, own, best = x[left], y[left], found.margin[left]
+        point = origin if first else bounds.clip(origin + uniform(origin, self.radius, self.norm))
+        for step in range(self.steps + 1):
+            if step < self.steps:
+                _, margin, gradient = followed(victim, point, own)
+            else:
+                with torch.no_grad():
+                    _, margin = victim.evaluate(point, own)
+            found.steps[left] += step > 0
+            better = margin > best
+            chosen = left[better]
+            found.point[chosen], found.margin[chosen] = point[better], margin[better]
+            best = torch.maximum(best, margin)
+            if bool((margin > 0).any()):
+                stays = margin <= 0
+                left, origin, own, best = left[stays], origin[stays], own[stays], best[stays]
+                if not len(left):
+                    break
+                point = point[stays]
+                gradient = gradient[stays]
+            if step < self.steps:
+                size = self.radius if first and step == 0 else self.size
+                point = self._move(origin, point, gradient, size, bounds)
+        return left
+
+    def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
+        """The changed rows of a batch, for training: from a point of the ball, and without a look at who is fooled."""
+        point = bounds.clip(x + uniform(x, self.radius, self.norm))
+        for _ in range(self.steps):
+            point = self._move(x, point, gradient(point), self.size, bounds)
+        return point
+
+
+def followed(victim: Victim, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Loss (n,), margin (n,) and the gradient of the loss in x, (n, …)."""
+    with torch.enable_grad():
+        point = x.detach().requires_grad_()
+        loss, margin = victim.evaluate(point, y)
+        if not loss.requires_grad:
+            raise SpecError(
+                "The network gives no gradient with respect to its inputs (it detaches, rounds or takes integers); "
+                "attacks follow gradients."
+            )
+        (gradient,) = torch.autograd.grad(loss.sum(), point)
+    return loss.detach(), margin.detach(), gradient
+
+
+def require_radius(spec: Any) -> None:
+    """A positive radius."""
+    require(0 < spec.radius < math.inf, spec, "radius", "a positive number, in the units of X")
+
+
+def require_norm(spec: Any) -> None:
+    """A p-norm."""
+    require(spec.norm >= 1, spec, "norm", "a number p from 1 to inf")
+
+
+def _direction(gradient: Tensor, norm: float) -> Tensor:
+    """The steepest direction; in the 1-norm the largest entries share it."""
+    if norm != 1:
+        return steepest(gradient, norm)
+    flat = gradient.flatten(1)
+    count = max(1, round(TOP * flat.shape[1]))
+    place = flat.abs().topk(count, 1).indices
+    return torch.zeros_like(flat).scatter(1, place, flat.gather(1, place).sign() / count).view_as(gradient)
+
+
+def _beside(flags: Tensor, x: Tensor) -> Tensor:
+    return flags.reshape(-1, *[1] * (x.ndim - 1))

@@ -1,0 +1,23 @@
+"""How easily is a model fooled? Attacks on fitted models, and certificates that none can succeed."""
+
+from __future__ import annotations
+
+from ..core.room import open_room
+from ..optim.ascent import FGSM, PGD, Attack
+from .attack import Attacked, attack
+from .carlini_wagner import CarliniWagner
+from .deep_fool import DeepFool
+from .linear import Linear
+
+__all__ = [
+    "FGSM",
+    "PGD",
+    "Attack",
+    "Attacked",
+    "CarliniWagner",
+    "DeepFool",
+    "Linear",
+    "attack",
+]
+
+open_room(__name__, Attack)

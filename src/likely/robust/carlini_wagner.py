@@ -1,0 +1,136 @@
+"""Carlini and Wagner's attack: a small change that fools, by descent on its size and on the margin together.
+
+    min over δ of  ‖δ‖₂² + c · max(κ − m(x + δ), 0)
+
+m is the margin, κ how far beyond the boundary to go; c is found for each row by bisection: the smallest that fools.
+Inside bounds x′ = middle + half · tanh(w), so that no step can leave them.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from ..core.errors import SpecError
+from ..core.spec import is_integer, require
+from ..optim.adaptive import Adam
+from ..optim.ascent import Attack, Bounds, Found, Victim
+from ..optim.ball import sizes
+
+__all__ = ["CarliniWagner"]
+
+INSIDE = 1 - 1e-6
+"""How near to a bound a row may start: at it, tanh has no gradient."""
+LARGEST = 1e10
+
+
+class CarliniWagner(Attack):
+    """`searches` values of c for each row, each with `steps` steps of Adam of rate `lr` times the range of X.
+
+    It takes the 2-norm, and is the strongest and slowest attack of small changes.
+
+    >>> from likely import Classifier
+    >>> from likely.robust import attack
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
+    >>> model = Classifier(prior="normal(1.0)").fit(X, y)
+    >>> attack(model, X, y, CarliniWagner()).l2.round(1)  # the boundary is at 1.5
+    array([1.5, 0.5, 0.5, 1.5])
+    """
+
+    steps: int = 100
+    searches: int = 6
+    lr: float = 0.01
+    confidence: float = 0.0
+    initial: float = 1.0
+
+    @property
+    def norm(self) -> float:
+        """The 2-norm."""
+        return 2.0
+
+    @classmethod
+    def example(cls) -> CarliniWagner:
+        return cls(steps=5, searches=2)
+
+    def validate(self) -> None:
+        for name in ("steps", "searches"):
+            require(is_integer(getattr(self, name)), self, name, "an integer, 1 or more")
+        for name in ("lr", "initial"):
+            require(0 < getattr(self, name) < math.inf, self, name, "a positive number")
+        require(0 <= self.confidence < math.inf, self, "confidence", "0 or more")
+
+    def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
+        with torch.no_grad():
+            _, margin = victim.evaluate(x, y)
+        found = Found(x.clone(), margin.clone(), torch.zeros(len(x), dtype=torch.long))
+        left = (margin <= 0).nonzero().ravel()
+        if len(left):
+            self._search(victim, x[left], y[left], bounds, found, left)
+        return found
+
+    def _search(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, found: Found, left: Tensor) -> None:
+        """Bisection for c, row by row and all rows at once; the smallest changes that fool are written to `found`."""
+        weight = x.new_full((len(x),), self.initial)
+        low, high = torch.zeros_like(weight), torch.full_like(weight, LARGEST)
+        smallest = torch.full_like(weight, math.inf)
+        for _ in range(self.searches):
+            fooled = self._descend(victim, x, y, bounds, weight, smallest, found, left)
+            high = torch.where(fooled, torch.minimum(high, weight), high)
+            low = torch.where(fooled, low, torch.maximum(low, weight))
+            weight = torch.where(high < LARGEST, (low + high) / 2, weight * 10)
+
+    def _descend(
+        self,
+        victim: Victim,
+        x: Tensor,
+        y: Tensor,
+        bounds: Bounds,
+        weight: Tensor,
+        smallest: Tensor,
+        found: Found,
+        left: Tensor,
+    ) -> Tensor:
+        """One descent at these weights; which rows it fooled."""
+        free, place = _coordinates(x, bounds)
+        rate = self.lr * float((x.max() - x.min()).clamp_min(1e-6))
+        optimizer = Adam(rate if bounds.low is None else self.lr).build([free])
+        fooled, lowest = torch.zeros_like(weight, dtype=torch.bool), math.inf
+        for step in range(self.steps + 1):
+            with torch.enable_grad():
+                point = place(free)
+                margin = victim.margins(point, y).max(1).values
+                if not margin.requires_grad:
+                    raise SpecError(
+                        "The network gives no gradient with respect to its inputs; attacks follow gradients."
+                    )
+                squares = (point - x).flatten(1).square().sum(1)
+                loss = (squares + weight * (self.confidence - margin).clamp_min(0)).sum()
+            size, point, margin = sizes(point.detach() - x, 2), point.detach(), margin.detach()
+            reached = (margin > 0) & (margin >= self.confidence)
+            fooled |= reached
+            better = reached & (size < smallest)
+            smallest[better] = size[better]
+            chosen = left[better]
+            found.point[chosen], found.margin[chosen] = point[better], margin[better]
+            if step == self.steps:
+                break
+            found.steps[left] += 1
+            if step and step % max(1, self.steps // 5) == 0:
+                if loss.item() > 0.9999 * lowest:
+                    break  # no row has gained: neither will the next steps
+                lowest = loss.item()
+            (free.grad,) = torch.autograd.grad(loss, free)
+            optimizer.step()
+        return fooled
+
+
+def _coordinates(x: Tensor, bounds: Bounds):  # type: ignore[no-untyped-def]
+    """Numbers to descend in, and the rows that they stand for."""
+    if bounds.low is None or bounds.high is None:
+        return x.clone().requires_grad_(), lambda free: bounds.clip(free)
+    low, high = (torch.as_tensor(part).to(x) for part in bounds)
+    middle, half = (low + high) / 2, ((high - low) / 2).clamp_min(torch.finfo(x.dtype).tiny)
+    start = torch.atanh(((x - middle) / half).clamp(-INSIDE, INSIDE))
+    return start.requires_grad_(), lambda free: middle + half * torch.tanh(free)

@@ -1,0 +1,256 @@
+"""Attacks on fitted models: inside the ball and the range, no weaker than simpler ones, and honest about success."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from likely import Classifier, KMeans, Regressor
+from likely.core.errors import ApproximationWarning, DataError, SpecError
+from likely.inference import HMC, MAP, Ensemble, Exact, Laplace, MCDropout
+from likely.networks import MLP, Transformer
+from likely.optim import Adam
+from likely.robust import FGSM, PGD, CarliniWagner, DeepFool, Linear, attack
+from likely.robust.victims import victim_of
+
+NORMS = (1, 2, math.inf)
+RADII = {1: 1.5, 2: 1.0, math.inf: 0.6}
+
+
+def margin_of(model, X, y):
+    """max over k ≠ y of log p(k | x) − log p(y | x), through the public door."""
+    log_proba = model.predict_log_proba(X).astype(float)
+    place = np.searchsorted(model.classes_, y)
+    own = log_proba[np.arange(len(y)), place]
+    log_proba[np.arange(len(y)), place] = -np.inf
+    return log_proba.max(1) - own
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("bounded", [False, True])
+def test_changed_rows_are_in_the_ball_and_in_the_range(net, clouds, norm, bounded):
+    X, y = clouds
+    bounds = (X.min(0), X.max(0)) if bounded else None
+    radius = RADII[norm]
+    for method in (FGSM(radius, norm), PGD(radius, norm, steps=5, restarts=2)):
+        found = attack(net, X, y, method, bounds=bounds, random_state=0)
+        assert (np.linalg.norm(found.perturbed - X, norm, axis=1) <= radius * (1 + 1e-5)).all()
+        np.testing.assert_allclose(found.size(norm), np.linalg.norm(found.perturbed - X, norm, axis=1), atol=1e-5)
+        if bounds is not None:
+            assert (found.perturbed >= bounds[0]).all()
+            assert (found.perturbed <= bounds[1]).all()
+
+
+@pytest.mark.parametrize("norm", NORMS)
+def test_pgd_is_no_weaker_than_fgsm_and_restarts_never_hurt(net, clouds, norm):
+    X, y = clouds
+    methods = [
+        FGSM(RADII[norm], norm),
+        PGD(RADII[norm], norm, steps=6),
+        PGD(RADII[norm], norm, steps=6, restarts=3),
+    ]
+    results = [attack(net, X, y, method, random_state=0) for method in methods]
+    margins = [margin_of(net, found.perturbed, y) for found in results]
+    for weak, strong in zip(margins, margins[1:], strict=False):
+        assert (strong >= np.minimum(weak, 0) - 1e-5).all()
+    assert results[0].rate <= results[1].rate <= results[2].rate
+
+
+def test_success_is_what_predict_says_and_rows_in_error_stay(net, clouds):
+    X, y = clouds
+    wrong = y.copy()
+    wrong[:5] = np.where(y[:5] == "a", "b", "a")
+    found = attack(net, X, wrong, PGD(0.3, steps=3))
+    np.testing.assert_array_equal(found.success, net.predict(found.perturbed) != wrong)
+    np.testing.assert_array_equal(found.predicted, net.predict(found.perturbed))
+    np.testing.assert_array_equal(found.perturbed[:5], X[:5])
+    assert found.success[:5].all()
+    assert not found.steps[:5].any()
+    assert "rows fooled" in str(found)
+
+
+def test_the_same_seed_gives_the_same_rows(net, clouds):
+    method = PGD(0.2, steps=2, restarts=3)
+    first, again, other = (attack(net, *clouds, method, random_state=seed).perturbed for seed in (0, 0, 1))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_small_changes_fool_and_are_no_larger_than_those_of_a_search_along_the_gradient(net, clouds):
+    X, y = clouds
+    right = net.predict(X) == y
+    sizes = {}
+    for method in (DeepFool(), CarliniWagner(steps=60, searches=5)):
+        found = attack(net, X, y, method)
+        assert found.success.all()
+        sizes[type(method).__name__] = found.l2[right].mean()
+        assert not attack(net, X, y, FGSM(0.25 * float(found.l2[right].min()), norm=2)).success[right].any()
+    assert sizes["CarliniWagner"] <= 1.05 * sizes["DeepFool"]
+
+
+@pytest.mark.parametrize("norm", [1, 1.5, 2, math.inf])
+def test_deep_fool_crosses_in_every_norm(net, clouds, norm):
+    X, y = clouds
+    assert attack(net, X, y, DeepFool(norm)).success.all()
+    inside = attack(net, X, y, DeepFool(norm), bounds=(X.min() - 1, X.max() + 1))
+    assert inside.success.mean() > 0.9
+
+
+@pytest.mark.parametrize(
+    ("inference", "network"),
+    [
+        (Ensemble(3, by=MAP(Adam(0.03), epochs=20)), MLP((8,))),
+        (HMC(chains=2, draws=20, warmup=20), MLP((4,), activation="tanh")),
+        (MCDropout(5, by=MAP(Adam(0.03), epochs=20)), MLP((16,), dropout=0.1)),
+        (Laplace(draws=8), MLP((4,), activation="tanh")),
+    ],
+    ids=lambda part: type(part).__name__,
+)
+@pytest.mark.filterwarnings("ignore::likely.core.errors.LikelyWarning")
+def test_gradients_go_through_the_average_over_the_posterior(clouds, inference, network):
+    X, y = clouds
+    model = Classifier(network=network, prior="normal(1.0)", inference=inference, random_state=0).fit(X, y)
+    rows, labels = X[:6], y[:6]
+    victim = victim_of(model)
+    x = victim.read(rows)
+    targets = victim.targets(x, rows, labels)
+    point = x.clone().requires_grad_()
+    loss, _ = victim.evaluate(point, targets)
+    torch.testing.assert_close(
+        loss.detach(), -torch.from_numpy(model.log_prob(rows, labels)).to(loss), atol=1e-5, rtol=1e-4
+    )
+    (gradient,) = torch.autograd.grad(loss.sum(), point)
+    step = 1e-2 if x.dtype == torch.float32 else 1e-5
+    for column in range(4):
+        ends = [x.clone(), x.clone()]
+        ends[0][:, column] -= step
+        ends[1][:, column] += step
+        below, above = (victim.evaluate(end, targets)[0] for end in ends)
+        torch.testing.assert_close((above - below) / (2 * step), gradient[:, column], rtol=0.05, atol=0.02)
+    assert attack(model, X, y, PGD(2.0, steps=5)).rate > 1 - model.score(X, y)
+
+
+def test_predictions_follow_no_gradients_unless_rows_ask(net, clouds):
+    x = torch.from_numpy(clouds[0]).float()
+    assert not net.posterior_.eta(x).requires_grad
+    assert net.posterior_.eta(x.requires_grad_()).requires_grad
+    with torch.no_grad():
+        assert not net.posterior_.eta(x).requires_grad
+
+
+@pytest.mark.parametrize("inference", ["auto", Exact(), MAP(Adam(0.05), epochs=30)])
+def test_regressors_err_beyond_a_threshold(rng, inference):
+    X = rng.normal(size=(40, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=40)
+    network = MLP((8,)) if isinstance(inference, MAP) else "linear"
+    model = Regressor(network=network, inference=inference, random_state=0).fit(X, y)
+    found = attack(model, X, None, PGD(0.5, steps=5), threshold=0.5)
+    moved = np.abs(model.predict(found.perturbed) - model.predict(X))
+    np.testing.assert_array_equal(found.success, moved > 0.5)
+    assert found.rate > 0.9
+    default = attack(model, X, y, FGSM(0.01))
+    width = 2 * np.sqrt(model.predict_dist(X).variance.numpy())
+    np.testing.assert_array_equal(default.success, np.abs(model.predict(default.perturbed) - y) > width)
+    assert attack(model, X, y, DeepFool(), threshold=0.5).success.all()
+
+
+def test_several_outputs_err_if_one_does(rng):
+    X = rng.normal(size=(30, 3))
+    Y = np.column_stack([X[:, 0], 2 * X[:, 1]])
+    model = Regressor().fit(X, Y)
+    found = attack(model, X, Y, Linear(0.4, norm=math.inf), threshold=[0.5, 0.5])
+    assert found.success.all()  # 2 · 0.4 > 0.5
+    assert not attack(model, X, Y, Linear(0.4, norm=math.inf), threshold=[0.5, 1.0]).success.any()
+
+
+def test_functions_are_attacked_too(clouds):
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+    X = clouds[0].astype(np.float32)
+    labels = net(torch.from_numpy(X)).argmax(1).numpy()
+    found = attack(net, X, labels, PGD(1.0, steps=5))
+    np.testing.assert_array_equal(found.success, net(torch.from_numpy(found.perturbed)).argmax(1).numpy() != labels)
+    assert found.success.any()
+    same = attack(net, torch.from_numpy(X), None, PGD(1.0, steps=5))
+    np.testing.assert_array_equal(same.perturbed, found.perturbed)
+    assert all(weight.grad is None for weight in net.parameters())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_come_back_in_the_dtype_they_had(net, clouds, dtype):
+    X = clouds[0].astype(dtype)
+    found = attack(net, X, clouds[1], FGSM(0.1))
+    assert found.perturbed.dtype == dtype
+    assert found.perturbed.shape == X.shape
+
+
+def test_frames_and_many_blocks(clouds, monkeypatch):
+    import pandas as pd
+
+    frame = pd.DataFrame(clouds[0], columns=list("pqrs"))
+    model = Classifier(prior="normal(1.0)").fit(frame, clouds[1])
+    whole = attack(model, frame, clouds[1], FGSM(0.5))
+    monkeypatch.setattr("likely.robust.victims.BLOCK", 1)
+    monkeypatch.setattr("likely.robust.victims.LEAST", 7)
+    np.testing.assert_allclose(attack(model, frame, clouds[1], FGSM(0.5)).perturbed, whole.perturbed)
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+def test_bad_input_is_refused_in_words(net, clouds, rng):
+    X, y = clouds
+    with pytest.raises(SpecError, match=r"PGD\(norm=3\): norm must be inf, 2 or 1"):
+        PGD(0.1, norm=3)
+    with pytest.raises(SpecError, match=r"FGSM\(norm=0.5\): norm must be a number p from 1 to inf"):
+        FGSM(0.1, norm=0.5)
+    with pytest.raises(SpecError, match=r"radius must be a positive number, in the units of X"):
+        FGSM(-1.0)
+    with pytest.raises(
+        DataError, match=r"radius=80 is beyond the range of X, which goes from .* radii are in the units"
+    ):
+        attack(net, X, y, FGSM(80.0))
+    with pytest.raises(DataError, match="no two rows are further apart than"):
+        attack(net, X, y, PGD(800.0, norm=2))
+    with pytest.raises(DataError, match=r"X goes from .* beyond bounds=\(0, 1\)"):
+        attack(net, X, y, FGSM(0.1), bounds=(0, 1))
+    with pytest.raises(DataError, match="low must be below high"):
+        attack(net, X, y, FGSM(0.1), bounds=(1, 0))
+    with pytest.raises(DataError, match=r"bounds=3 must be \(low, high\)"):
+        attack(net, X, y, FGSM(0.1), bounds=3)
+    with pytest.raises(DataError, match="z"):
+        attack(net, X, np.full(90, "z"), FGSM(0.1))
+    with pytest.raises(DataError, match="y has 3 rows"):
+        attack(net, X, y[:3], FGSM(0.1))
+    with pytest.raises(SpecError, match="method must be one of the attack specs"):
+        attack(net, X, y, 3)
+    with pytest.raises(SpecError, match=r"model is a KMeans; attacks and certificates take a fitted Classifier"):
+        attack(KMeans(2).fit(X), X, y, FGSM(0.1))
+    with pytest.raises(Exception, match="not fitted"):
+        attack(Classifier(), X, y, FGSM(0.1))
+    with pytest.raises(SpecError, match="Linear is exact for one linear model"):
+        attack(net, X, y, Linear(0.1))
+    with pytest.raises(DataError, match="threshold=-1 must be a number"):
+        attack(Regressor().fit(X, X[:, 0]), X, X[:, 0], FGSM(0.1), threshold=-1)
+    with pytest.raises(SpecError, match=r"model must give logits \(n, classes\)"):
+        attack(lambda x: x.sum(1), X, None, FGSM(0.1))
+    with pytest.raises(DataError, match="y has labels 0 to 9; the model has classes 0 to 3"):
+        attack(lambda x: x, X, np.arange(90) % 10, FGSM(0.1))
+
+
+def test_tokens_have_no_small_changes(rng):
+    tokens = rng.integers(5, size=(12, 4))
+    network = Transformer(width=8, heads=2, layers=1, tokens=5)
+    model = Classifier(network=network, inference=MAP(epochs=1), random_state=0).fit(tokens, tokens[:, 0] > 2)
+    with pytest.raises(DataError, match=r"inputs are tokens \(integers\), which have no small changes"):
+        attack(model, tokens, tokens[:, 0] > 2, FGSM(1.0))
+
+
+def test_networks_without_gradients_say_so(clouds):
+    X = torch.from_numpy(clouds[0]).float()
+    with pytest.raises(SpecError, match="gives no gradient with respect to its inputs"):
+        attack(lambda x: x.detach(), X, None, PGD(0.1))
+    with pytest.warns(ApproximationWarning, match="No row changed: the gradient is 0"):
+        attack(lambda x: x.sign() + 0 * x, X, None, PGD(0.1, steps=2))
