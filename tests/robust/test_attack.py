@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -55,7 +56,7 @@ def test_pgd_is_no_weaker_than_fgsm_and_restarts_never_hurt(net, clouds, norm):
     ]
     results = [attack(net, X, y, method, random_state=0) for method in methods]
     margins = [margin_of(net, found.perturbed, y) for found in results]
-    for weak, strong in zip(margins, margins[1:], strict=False):
+    for weak, strong in itertools.pairwise(margins):
         assert (strong >= np.minimum(weak, 0) - 1e-5).all()
     assert results[0].rate <= results[1].rate <= results[2].rate
 

@@ -23,6 +23,10 @@ from .ball import project, steepest, uniform
 
 __all__ = ["FGSM", "PGD", "Attack", "Bounds", "Found", "Victim", "followed"]
 
+FLAT = (
+    "The network gives no gradient with respect to its inputs (it detaches, rounds or takes integers); attacks follow "
+    "gradients."
+)
 TOP = 0.05
 """The fraction of entries that a step in the 1-norm moves: the largest alone would need as many steps as entries."""
 
@@ -197,10 +201,7 @@ def followed(victim: Victim, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tens
         point = x.detach().requires_grad_()
         loss, margin = victim.evaluate(point, y)
         if not loss.requires_grad:
-            raise SpecError(
-                "The network gives no gradient with respect to its inputs (it detaches, rounds or takes integers); "
-                "attacks follow gradients."
-            )
+            raise SpecError(FLAT)
         (gradient,) = torch.autograd.grad(loss.sum(), point)
     return loss.detach(), margin.detach(), gradient
 

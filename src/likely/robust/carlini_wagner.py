@@ -16,7 +16,7 @@ from torch import Tensor
 from ..core.errors import SpecError
 from ..core.spec import is_integer, require
 from ..optim.adaptive import Adam
-from ..optim.ascent import Attack, Bounds, Found, Victim
+from ..optim.ascent import FLAT, Attack, Bounds, Found, Victim
 from ..optim.ball import sizes
 
 __all__ = ["CarliniWagner"]
@@ -102,9 +102,7 @@ class CarliniWagner(Attack):
                 point = place(free)
                 margin = victim.margins(point, y).max(1).values
                 if not margin.requires_grad:
-                    raise SpecError(
-                        "The network gives no gradient with respect to its inputs; attacks follow gradients."
-                    )
+                    raise SpecError(FLAT)
                 squares = (point - x).flatten(1).square().sum(1)
                 loss = (squares + weight * (self.confidence - margin).clamp_min(0)).sum()
             size, point, margin = sizes(point.detach() - x, 2), point.detach(), margin.detach()

@@ -1,6 +1,6 @@
 """DeepFool: the smallest change that fools, by steps to the nearest face of the linearised boundary.
 
-    k = argmin |mₖ(xₜ)| / ‖∇mₖ(xₜ)‖_q,        δ ← δ + |mₖ| / ‖∇mₖ‖_q · argmax {∇mₖᵀd : ‖d‖ₚ ≤ 1},        xₜ₊₁ = x + (1 + o) δ
+    k = argmin |mₖ(xₜ)| / ‖∇mₖ(xₜ)‖_q,    δ ← δ + |mₖ| / ‖∇mₖ‖_q · argmax {∇mₖᵀd : ‖d‖ₚ ≤ 1},    xₜ₊₁ = x + (1 + o) δ
 
 mₖ are the margins of the wrong classes, o an overshoot that crosses the boundary. On a linear model one step is exact.
 """

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from ..core.errors import SpecError
+from ..optim.ascent import FLAT
 
 __all__ = ["nearest_margins"]
 
@@ -21,10 +22,7 @@ def nearest_margins(victim: Any, x: Tensor, y: Tensor, ways: int) -> tuple[Tenso
         at = x.detach().requires_grad_()
         margins = victim.margins(at, y)
         if not margins.requires_grad:
-            raise SpecError(
-                "The network gives no gradient with respect to its inputs (it detaches, rounds or takes integers); "
-                "attacks follow gradients."
-            )
+            raise SpecError(FLAT)
         chosen, _ = margins.topk(min(ways, margins.shape[1]), 1)
         finite = torch.isfinite(chosen.detach())
         last = int(finite.sum(1).max())

@@ -53,9 +53,7 @@ class Linear(Attack):
             raise SpecError("Linear is exact for one linear model, and this is another: use DeepFool or PGD.")
         bounded = bounds.low is not None or bounds.high is not None
         if bounded and not (math.isinf(self.norm) and self.radius is not None):
-            raise SpecError(
-                f"{self!r} has no closed form inside bounds; norm=inf with a radius has, and PGD needs none."
-            )
+            raise SpecError(f"{self!r} has no closed form inside bounds: use norm=inf with a radius, or PGD.")
         margins, gradients, before = nearest_margins(victim, x, y, 1 << 30)
         if self.radius is None:
             move = (1 + self.overshoot) * nearest_way(margins, gradients, self.norm)

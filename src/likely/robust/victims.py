@@ -24,7 +24,6 @@ from ..core.errors import DataError, SpecError
 from ..data.rows import row_size
 from ..models import Classifier, Regressor
 from ..models.supervised.base import as_array
-from ..networks import as_network
 from ..probability.joint import point
 
 __all__ = ["Victim", "victim_of"]
@@ -115,7 +114,7 @@ class _Fitted(Victim):
                 f"The {name} has labels at positions {model.positions_}; attacks take models of one label per row."
             )
         posterior = model.posterior_
-        self.linear = bool(model.plan_.linear) and len(posterior.parameters) and len(posterior) == 1
+        self.linear = bool(model.plan_.linear) and len(posterior) == 1
         work, width = model.plan_.footprint
         members = len(posterior.weights) * int(posterior.info.get("draws", 1) if posterior.kind == "dropout" else 1)
         self.rows = min(len(x), max(LEAST, BLOCK // (members * max(width, row_size(x)))))
