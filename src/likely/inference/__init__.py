@@ -19,6 +19,7 @@ from .mcmc.draws import ChainPosterior
 from .objective import Conditional, Joint, Objective, RowDensity
 from .posterior import Posterior
 from .problem import Inference, Problem
+from .training.adversarial import AdversarialTraining
 from .training.averaging import EMA, SWA, Average
 from .training.ensemble import Ensemble
 from .training.map import MAP, Noise
@@ -31,6 +32,7 @@ __all__ = [
     "EMA",
     "MAP",
     "SWA",
+    "AdversarialTraining",
     "Average",
     "BetaBinomial",
     "ChainPosterior",

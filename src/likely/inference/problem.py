@@ -49,6 +49,8 @@ class Problem:
     """Turns raw (X, y, sample_weight) into a dataset like `data`, for validation rows given by the user."""
     title: str = "fit"
     verbose: bool = False
+    adversary: Any = None
+    """Who changes the rows of a batch against the model, where training is adversarial."""
 
     def module(self, seed: int | None = None) -> nn.Module:
         """A new module of the data's dtype; that of the problem's own seed is built once, and copied if small."""

@@ -17,11 +17,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from ..core.errors import SpecError
+from ..core.errors import DataError, SpecError
 from ..core.spec import Spec, is_integer, require
 from .ball import project, steepest, uniform
 
-__all__ = ["FGSM", "PGD", "Attack", "Bounds", "Found", "Victim", "followed"]
+__all__ = ["FGSM", "PGD", "Attack", "Bounds", "Found", "Victim", "check_radius", "followed"]
 
 FLAT = (
     "The network gives no gradient with respect to its inputs (it detaches, rounds or takes integers); attacks follow "
@@ -63,6 +63,11 @@ class Victim(Protocol):
 class Attack(Spec, axis="attack"):
     """How rows are changed so that a model errs. Radii and norms are in the units of X."""
 
+    @property
+    def p(self) -> float:
+        """The p of the norm, as a number: "inf" is ∞."""
+        return float(getattr(self, "norm", math.inf))
+
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
         """What becomes of rows x of targets y inside the bounds."""
         raise NotImplementedError(f"{type(self).__name__} must perturb")
@@ -72,12 +77,12 @@ class _Radial(Attack):
     """An attack that stays within a radius."""
 
     radius: float
-    norm: float = math.inf
+    norm: float | Literal["inf"] = "inf"
 
     def _move(self, origin: Tensor, point: Tensor, gradient: Tensor, size: float, bounds: Bounds) -> Tensor:
         """A step of this size, and back to the ball and the range."""
-        moved = point + size * _direction(gradient, self.norm)
-        moved = origin + project(moved - origin, self.radius, self.norm)
+        moved = point + size * _direction(gradient, self.p)
+        moved = origin + project(moved - origin, self.radius, self.p)
         return bounds.clip(moved)  # towards the origin, so not out of the ball
 
 
@@ -102,7 +107,7 @@ class FGSM(_Radial):
 
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
         _, before, gradient = followed(victim, x, y)
-        point = bounds.clip(x + self.radius * steepest(gradient, self.norm))
+        point = bounds.clip(x + self.radius * steepest(gradient, self.p))
         point = torch.where(_beside(before > 0, x), x, point)
         with torch.no_grad():
             _, margin = victim.evaluate(point, y)
@@ -110,7 +115,7 @@ class FGSM(_Radial):
 
     def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
         """The changed rows of a batch, for training."""
-        return bounds.clip(x + self.radius * steepest(gradient(x), self.norm))
+        return bounds.clip(x + self.radius * steepest(gradient(x), self.p))
 
 
 class PGD(_Radial):
@@ -139,7 +144,8 @@ class PGD(_Radial):
 
     def validate(self) -> None:
         require_radius(self)
-        require(self.norm in (1, 2, math.inf), self, "norm", "inf, 2 or 1")
+        require_norm(self)
+        require(self.p in (1, 2, math.inf), self, "norm", "inf, 2 or 1")
         require(is_integer(self.steps), self, "steps", "an integer, 1 or more")
         sized = self.step_size == "auto" or (not isinstance(self.step_size, str) and 0 < self.step_size < math.inf)
         require(sized, self, "step_size", 'a positive number, or "auto"')
@@ -163,7 +169,7 @@ class PGD(_Radial):
     ) -> Tensor:
         """One start of the rows `left`; what is better than before is written to `found`. Gives those still left."""
         origin, own, best = x[left], y[left], found.margin[left]
-        point = origin if first else bounds.clip(origin + uniform(origin, self.radius, self.norm))
+        point = origin if first else bounds.clip(origin + uniform(origin, self.radius, self.p))
         for step in range(self.steps + 1):
             if step < self.steps:
                 _, margin, gradient = followed(victim, point, own)
@@ -189,7 +195,7 @@ class PGD(_Radial):
 
     def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
         """The changed rows of a batch, for training: from a point of the ball, and without a look at who is fooled."""
-        point = bounds.clip(x + uniform(x, self.radius, self.norm))
+        point = bounds.clip(x + uniform(x, self.radius, self.p))
         for _ in range(self.steps):
             point = self._move(x, point, gradient(point), self.size, bounds)
         return point
@@ -206,14 +212,30 @@ def followed(victim: Victim, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tens
     return loss.detach(), margin.detach(), gradient
 
 
+def check_radius(radius: float, norm: float, x: Tensor, bounds: Bounds) -> None:
+    """Refuse a radius beyond the range of X, which is in other units."""
+    low = float(x.min() if bounds.low is None else torch.as_tensor(bounds.low).min())
+    high = float(x.max() if bounds.high is None else torch.as_tensor(bounds.high).max())
+    width = high - low
+    reach = width * (1 if math.isinf(norm) else x[0].numel() ** (1 / norm))
+    if 0 < reach < radius:
+        across = "" if math.isinf(norm) else f", so that no two rows are further apart than {reach:.4g}"
+        raise DataError(
+            f"radius={radius:g} is beyond the range of X, which goes from {low:g} to {high:g}{across}: "
+            "radii are in the units of X. If rows may go further, say so by bounds=(low, high)."
+        )
+
+
 def require_radius(spec: Any) -> None:
     """A positive radius."""
     require(0 < spec.radius < math.inf, spec, "radius", "a positive number, in the units of X")
 
 
 def require_norm(spec: Any) -> None:
-    """A p-norm."""
-    require(spec.norm >= 1, spec, "norm", "a number p from 1 to inf")
+    """A p-norm; ∞ is written as a word, which files can hold."""
+    if spec.norm == math.inf:
+        object.__setattr__(spec, "norm", "inf")
+    require(spec.norm == "inf" or spec.norm >= 1, spec, "norm", "a number p from 1 to inf")
 
 
 def _direction(gradient: Tensor, norm: float) -> Tensor:

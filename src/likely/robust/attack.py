@@ -17,11 +17,11 @@ from ..core.random import drawing, seed_of
 from ..core.spec import as_spec
 from ..core.threads import threads_for
 from ..models.supervised.base import as_array
-from ..optim.ascent import Attack, Bounds
+from ..optim.ascent import Attack, Bounds, check_radius
 from ..optim.ball import sizes
 from .victims import victim_of
 
-__all__ = ["Attacked", "attack", "bounds_of", "check_radius"]
+__all__ = ["Attacked", "attack", "bounds_of"]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def attack(
     limits = bounds_of(bounds, x)
     radius = getattr(spec, "radius", None)
     if radius is not None:
-        check_radius(radius, spec.norm, x, limits)  # type: ignore[attr-defined]
+        check_radius(radius, spec.p, x, limits)
     targets = victim.targets(x, X, y)
     parts = []
     with drawing(seed_of(random_state)), threads_for(victim.work):
@@ -130,20 +130,6 @@ def bounds_of(bounds: Any, x: Tensor) -> Bounds:
     if not inside:
         raise DataError(f"X goes from {float(x.min()):g} to {float(x.max()):g}, beyond bounds={bounds!r}.")
     return Bounds(low, high)
-
-
-def check_radius(radius: float, norm: float, x: Tensor, bounds: Bounds) -> None:
-    """Refuse a radius beyond the range of X, which is in other units."""
-    low = x.min() if bounds.low is None else bounds.low.min()
-    high = x.max() if bounds.high is None else bounds.high.max()
-    width = float(high - low)
-    reach = width * (1 if math.isinf(norm) else x[0].numel() ** (1 / norm))
-    if 0 < reach < radius:
-        across = "" if math.isinf(norm) else f", so that no two rows are further apart than {reach:.4g}"
-        raise DataError(
-            f"radius={radius:g} is beyond the range of X, which goes from {float(low):g} to {float(high):g}{across}: "
-            "radii are in the units of X. If rows may go further, say so by bounds=(low, high)."
-        )
 
 
 def _in_form(X: Any, x: Tensor, point: Tensor, bounds: Any) -> np.ndarray:

@@ -46,8 +46,8 @@ class CarliniWagner(Attack):
     initial: float = 1.0
 
     @property
-    def norm(self) -> float:
-        """The 2-norm."""
+    def p(self) -> float:
+        """It takes the 2-norm."""
         return 2.0
 
     @classmethod

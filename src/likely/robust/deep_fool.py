@@ -8,6 +8,7 @@ mₖ are the margins of the wrong classes, o an overshoot that crosses the bound
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -33,7 +34,7 @@ class DeepFool(Attack):
     array([1.53, 0.51, 0.51, 1.53])
     """
 
-    norm: float = 2.0
+    norm: float | Literal["inf"] = 2.0
     steps: int = 50
     overshoot: float = 0.02
     candidates: int = 10
@@ -57,7 +58,7 @@ class DeepFool(Attack):
                 margins, gradients = margins[stays], gradients[stays]
                 if not len(left):
                     return found
-            total = total + nearest_way(margins, gradients, self.norm)
+            total = total + nearest_way(margins, gradients, self.p)
             point = bounds.clip(origin + (1 + self.overshoot) * total)
             found.point[left] = point
             found.steps[left] += 1

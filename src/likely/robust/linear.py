@@ -9,6 +9,7 @@ mₖ(x) = (wₖ)ᵀx + bₖ are the margins of the wrong classes, differences of
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -39,7 +40,7 @@ class Linear(Attack):
     """
 
     radius: float | None = None
-    norm: float = 2.0
+    norm: float | Literal["inf"] = 2.0
     overshoot: float = 1e-4
 
     def validate(self) -> None:
@@ -52,11 +53,11 @@ class Linear(Attack):
         if not getattr(victim, "linear", False):
             raise SpecError("Linear is exact for one linear model, and this is another: use DeepFool or PGD.")
         bounded = bounds.low is not None or bounds.high is not None
-        if bounded and not (math.isinf(self.norm) and self.radius is not None):
+        if bounded and not (math.isinf(self.p) and self.radius is not None):
             raise SpecError(f"{self!r} has no closed form inside bounds: use norm=inf with a radius, or PGD.")
         margins, gradients, before = nearest_margins(victim, x, y, 1 << 30)
         if self.radius is None:
-            move = (1 + self.overshoot) * nearest_way(margins, gradients, self.norm)
+            move = (1 + self.overshoot) * nearest_way(margins, gradients, self.p)
         else:
             move = self._strongest(margins, gradients, x, bounds)
         move = torch.where((before > 0).reshape(-1, *[1] * (x.ndim - 1)), 0.0, move)
@@ -69,7 +70,7 @@ class Linear(Attack):
         assert self.radius is not None
         flat = gradients.flatten(0, 1)
         origins = x.repeat_interleave(gradients.shape[1], 0)
-        moves = bounds.clip(origins + self.radius * steepest(flat, self.norm)) - origins
+        moves = bounds.clip(origins + self.radius * steepest(flat, self.p)) - origins
         gains = (flat * moves).flatten(1).sum(1).view_as(margins)
         best = (margins + gains).argmax(1)
         return moves.view_as(gradients)[torch.arange(len(x), device=x.device), best]

@@ -50,6 +50,8 @@ class Descent(Run):
         else:
             loss = self._evaluate(batch, fraction)
             self.optimizers[0].step()
+        if self.opponent is not None:
+            self.opponent.learn()
         if self.proximal:
             self._shrink()
         value = loss / self.program.members

@@ -122,4 +122,5 @@ def _fingerprint(problem: Problem, inference: Any, members: int) -> dict[str, An
         "network": problem.description.text,
         "prior": repr(problem.prior),
         "data": data_fingerprint(problem.data),
+        **({} if problem.adversary is None else {"adversary": repr(problem.adversary)}),
     }

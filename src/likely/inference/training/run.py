@@ -49,7 +49,9 @@ class Run(Step):
         if spec.average is not None:
             self.average = Averaged(spec.average, self.program.flat, self.length, self.every)
         self.program.half = Half.on(self.program.flat.device, spec.precision)
+        self.opponent = None if problem.adversary is None else problem.adversary.against(self.program)
         changes = spec.augment is not None or (spec.noise is not None and spec.noise.inputs > 0)
+        changes = changes or self.opponent is not None
         self.rows = data if changes else self.program.prepared(data)
 
     def _rules(self) -> list[tuple[Optimizer, Tensor]]:
@@ -84,11 +86,16 @@ class Run(Step):
 
     def _take(self) -> tuple[Batch, float]:
         """This process's part of the next batch, and which fraction of all rows the whole batch is."""
+        again = None if self.opponent is None else self.opponent.replayed()
+        if again is not None:
+            return again
         batch = self.batches.take(self.rows)
         if self.spec.augment is not None:
             batch = augmented(self.spec.augment, batch, self.data.positions, self.program.members)
         if self.spec.noise is not None and self.spec.noise.inputs:
             batch = batch._replace(x=noisy(batch.x, self.spec.noise.inputs))
+        if self.opponent is not None:
+            batch = self.opponent.met(batch, self.batches.fraction)
         return batch, self.batches.fraction
 
     def _over(self, at: int) -> float:
@@ -129,6 +136,7 @@ class Run(Step):
             "batches": self.batches.state(),
             "history": self.history,
             "average": None if self.average is None else self.average.state(),
+            **({} if self.opponent is None else {"opponent": self.opponent.state()}),
         }
 
     @torch.no_grad()
@@ -141,6 +149,8 @@ class Run(Step):
         self.batches.restore(state["batches"])
         if self.average is not None:
             self.average.restore(state["average"])
+        if self.opponent is not None:
+            self.opponent.restore(state["opponent"])
         self.history = state["history"]
 
     def posterior(self, chosen: list[Tensor] | None = None) -> Posterior:

@@ -1,0 +1,234 @@
+"""Adversarial training: every step is taken on the rows of its batch as an attack has changed them.
+
+min over θ of  Σᵢ wᵢ max {−log p(yᵢ | η(xᵢ + δ; θ)) : ‖δ‖ₚ ≤ r}  −  log p(θ)
+
+pgd      the inner maximum by the steps of an attack, before each step of θ
+single   by one step of 1.25 r from a point drawn from the ball: a step of θ costs twice what it does without
+free     a batch is met several times, and each pass back moves θ down and δ up: a step costs what it does without
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor
+
+from ...core.errors import DataError, SpecError
+from ...core.spec import as_spec, is_integer, require
+from ...data.rows import Rows
+from ...optim.ascent import FLAT, PGD, Attack, Bounds, check_radius
+from ...optim.ball import project, steepest
+from ..dataset import Batch
+from ..posterior import Posterior
+from ..problem import Inference, Problem
+from .map import MAP
+from .program import Program
+
+__all__ = ["AdversarialTraining", "Adversary", "Opponent"]
+
+SINGLE = 1.25
+"""The one step of the single form, in radii: longer than the ball, since it starts anywhere inside."""
+
+
+class AdversarialTraining(Inference):
+    """Train `by` another inference on rows that an `attack`, FGSM or PGD, changes before each step.
+
+    The radius of the attack is in the units of X, and `bounds=(low, high)` keep the changed rows in their range. The
+    attack sees the network as it predicts, without dropout. `form` "single" and "free" use the norm and the radius of
+    the attack and no more; "free" meets each batch `replays` times, so that as many steps pass over the rows so many
+    times less often. Held-out rows of `validation` stay as they are. A step of a sequence, or a node of a graph, has a
+    ball of its own.
+
+    >>> from likely import Classifier
+    >>> from likely.robust import PGD
+    >>> X, y = [[0.0], [0.2], [1.8], [2.0]], ["a", "a", "b", "b"]
+    >>> inference = AdversarialTraining("map(adam(0.1), epochs=30)", PGD(0.5, steps=3))
+    >>> Classifier(network="mlp([8])", inference=inference, random_state=0).fit(X, y).predict([[0.5], [1.5]])
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    by: Inference = MAP()
+    attack: Attack = PGD(0.1, steps=7)
+    form: Literal["pgd", "free", "single"] = "pgd"
+    bounds: tuple[float, float] | None = None
+    replays: int = 4
+
+    @classmethod
+    def example(cls) -> AdversarialTraining:
+        """Two steps of the attack for each of a few steps."""
+        return cls(MAP.example(), PGD(0.05, steps=2))
+
+    def validate(self) -> None:
+        """The inference inside trains by steps of gradients; the attack stays within a radius."""
+        object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
+        object.__setattr__(self, "attack", as_spec(self.attack, Attack, "attack"))
+        require(isinstance(_innermost(self.by), MAP), self, "by", "MAP, or another inference by MAP, such as Ensemble")
+        require(hasattr(self.attack, "ascend"), self, "attack", "FGSM or PGD, which stay within a radius")
+        require(self.form in ("pgd", "free", "single"), self, "form", '"pgd", "free" or "single"')
+        if self.form != "pgd":
+            require(self.attack.p in (1, 2, math.inf), self, "attack", f"of norm inf, 2 or 1 where form={self.form!r}")
+        ordered = self.bounds is None or (len(self.bounds) == 2 and self.bounds[0] < self.bounds[1])
+        require(ordered, self, "bounds", "(low, high) with low below high, or None")
+        require(is_integer(self.replays), self, "replays", "an integer, 1 or more")
+
+    @property
+    def dtype(self) -> torch.dtype:  # type: ignore[override]
+        """That of the inference inside."""
+        return self.by.dtype
+
+    @property
+    def needs(self) -> frozenset[str]:  # type: ignore[override]
+        """A likelihood of targets, and what the inference inside needs."""
+        return self.by.needs | {"likelihood"}
+
+    def fit(self, problem: Problem) -> Posterior:
+        """What `by` finds against the attack."""
+        return self.by.fit(self.against(problem))
+
+    def fit_members(self, problem: Problem, seeds: list[int]) -> Posterior:
+        """Members are attacked each by itself, in one stacked program if `by` has one."""
+        return self.by.fit_members(self.against(problem), seeds)
+
+    def against(self, problem: Problem) -> Problem:
+        """The problem whose training meets the attack."""
+        x = problem.data.x
+        if problem.data.integer:
+            raise DataError("X has tokens (integers), which have no small changes; AdversarialTraining takes numbers.")
+        if isinstance(x, Rows) and self.form == "free":
+            raise DataError(f'X has {x.kind}s; form="free" takes rows of one shape: use "pgd" or "single".')
+        bounds = Bounds() if self.bounds is None else Bounds(*self.bounds)
+        radius: float = self.attack.radius  # type: ignore[attr-defined]
+        check_radius(radius, self.attack.p, x.features if isinstance(x, Rows) else x, bounds)
+        if self.form == "free" and _innermost(self.by).optimizer.needs_closure:
+            raise SpecError('form="free" moves θ and the rows by one gradient; use an optimiser such as Adam or SGD.')
+        return problem.with_(adversary=Adversary(self.attack, self.form, bounds, self.replays))
+
+
+def _innermost(inference: Any) -> Any:
+    while not isinstance(inference, MAP) and isinstance(getattr(inference, "by", None), Inference):
+        inference = inference.by
+    return inference
+
+
+@dataclass(frozen=True)
+class Adversary:
+    """How training changes rows against the model; its repr tells one fit from another."""
+
+    attack: Any
+    form: str
+    bounds: Bounds
+    replays: int
+
+    def against(self, program: Program) -> Opponent:
+        """What meets one run of training."""
+        if self.form == "free":
+            return _Free(program, self)
+        attack = self.attack
+        if self.form == "single":
+            attack = PGD(attack.radius, attack.norm, steps=1, step_size=SINGLE * attack.radius)
+        return Opponent(program, attack.ascend, self.bounds)
+
+
+class Opponent:
+    """Changes each batch before the step on it."""
+
+    def __init__(
+        self,
+        program: Program,
+        ascend: Callable[[Callable[[Tensor], Tensor], Tensor, Bounds], Tensor],
+        bounds: Bounds,
+    ) -> None:
+        self.program, self.ascend, self.bounds = program, ascend, bounds
+
+    def replayed(self) -> tuple[Batch, float] | None:
+        """The batch of the last step and its fraction of all rows, where it is to be met again."""
+        return None
+
+    def met(self, batch: Batch, fraction: float) -> Batch:
+        """A new batch, changed."""
+        program, objective = self.program, self.program.problem.objective
+        rows = batch.x.features if isinstance(batch.x, Rows) else batch.x
+        shape = rows.shape
+        lead = 1 + program.stacked
+
+        def gradient(point: Tensor) -> Tensor:
+            with torch.enable_grad():
+                own = point.detach().requires_grad_()
+                x = batch.x.with_features(own) if isinstance(batch.x, Rows) else own.view(shape)
+                output = program.output(objective.inputs(batch._replace(x=x)))
+                loss = -program.log_likelihood(output, batch).sum()
+                if not loss.requires_grad:
+                    raise SpecError(FLAT)
+                (slope,) = torch.autograd.grad(loss, own, allow_unused=True)
+            return torch.zeros_like(own) if slope is None else slope
+
+        program.module.eval()
+        changed = self.ascend(gradient, rows.flatten(0, lead - 1), self.bounds).view(shape)
+        program.module.train()
+        return batch._replace(x=batch.x.with_features(changed) if isinstance(batch.x, Rows) else changed)
+
+    def learn(self) -> None:
+        """What the step has told of the rows."""
+
+    def state(self) -> dict[str, Any]:
+        """For a checkpoint."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """The inverse of `state`."""
+
+
+class _Free(Opponent):
+    """δ goes on from step to step, also from one batch to the next: by place, not by row."""
+
+    def __init__(self, program: Program, adversary: Adversary) -> None:
+        super().__init__(program, adversary.attack.ascend, adversary.bounds)
+        self.radius, self.norm, self.replays = adversary.attack.radius, adversary.attack.p, adversary.replays
+        self.left = 0
+        self.batch: Batch | None = None
+        self.delta: Tensor | None = None
+        self.fraction = 1.0
+        program.passes = None  # those by hand know nothing of gradients in x
+
+    def replayed(self) -> tuple[Batch, float] | None:
+        if not self.left or self.batch is None:
+            return None
+        self.left -= 1
+        return self._changed(self.batch), self.fraction
+
+    def met(self, batch: Batch, fraction: float) -> Batch:
+        self.left, self.batch, self.fraction = self.replays - 1, batch, fraction
+        lead = 1 + self.program.stacked
+        before = self.delta
+        self.delta = torch.zeros_like(batch.x)
+        if before is not None:
+            rows = min(before.shape[lead - 1], batch.x.shape[lead - 1])
+            self.delta.narrow(lead - 1, 0, rows).copy_(before.narrow(lead - 1, 0, rows))
+        return self._changed(batch)
+
+    def _changed(self, batch: Batch) -> Batch:
+        assert self.delta is not None
+        self.point = self.bounds.clip(batch.x + self.delta).requires_grad_()
+        return batch._replace(x=self.point)
+
+    def learn(self) -> None:
+        assert self.batch is not None
+        gradient = self.point.grad
+        if gradient is None:
+            raise SpecError(FLAT)
+        lead, shape = 1 + self.program.stacked, self.point.shape
+        flat = (self.point.detach() - self.batch.x).flatten(0, lead - 1)
+        moved = flat + self.radius * steepest(gradient.flatten(0, lead - 1), self.norm)
+        self.delta = project(moved, self.radius, self.norm).view(shape)
+
+    def state(self) -> dict[str, Any]:
+        batch = None if self.batch is None else [self.batch.x, self.batch.y, self.batch.weight]
+        return {"left": self.left, "delta": self.delta, "fraction": self.fraction, "batch": batch}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self.left, self.delta, self.fraction = state["left"], state["delta"], state["fraction"]
+        self.batch = None if state["batch"] is None else Batch(*state["batch"])
