@@ -8,7 +8,7 @@ from likely.core import errors
 from likely.core.errors import ApproximationWarning, ConvergenceWarning, LikelyError, LikelyWarning
 
 ERRORS = [getattr(errors, name) for name in errors.__all__ if name.endswith("Error")]
-WARNINGS = [getattr(errors, name) for name in errors.__all__ if name.endswith("Warning")]
+WARNINGS = [getattr(errors, name) for name in errors.__all__ if name.endswith(("Warning", "Note"))]
 
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from ..core.errors import LikelyError
+from ..core.errors import LikelyError, ReadingNote
 
 __all__ = ["command", "guarded", "heading", "lines", "number", "print_board", "print_json", "print_table", "warn"]
 
@@ -28,7 +28,7 @@ def guarded(function: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> R:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: warn(str(message))
+            warnings.showwarning = lambda message, category, *_, **__: warn(str(message), _label(category))
             try:
                 return function(*args, **kwargs)
             except BrokenPipeError:  # the reader of our output has gone, as in `likely list | head`
@@ -113,9 +113,13 @@ def number(value: Any) -> str:
     return f"{value:.0f}" if 1000 <= size < 1e7 else f"{value:.4g}"
 
 
-def warn(message: str) -> None:
+def warn(message: str, label: str = "warning") -> None:
     """One line on standard error."""
-    _stderr("warning", " ".join(message.split()), "yellow")
+    _stderr(label, " ".join(message.split()), "yellow" if label == "warning" else "cyan")
+
+
+def _label(category: type[Warning]) -> str:
+    return "note" if issubclass(category, ReadingNote) else "warning"
 
 
 def _console(stderr: bool = False) -> Any:

@@ -16,6 +16,7 @@ __all__ = [
     "LikelyError",
     "LikelyWarning",
     "ModelFileError",
+    "ReadingNote",
     "SpecError",
     "TrainingError",
 ]
@@ -63,3 +64,7 @@ class ConvergenceWarning(LikelyWarning):
 
 class ApproximationWarning(LikelyWarning):
     """An answer is approximate where the method asked for promises more."""
+
+
+class ReadingNote(LikelyWarning):
+    """What a table says was read in another form than it stands there, such as `1,200` as 1200."""

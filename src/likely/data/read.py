@@ -2,35 +2,49 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import polars as pl
 
 from ..core.errors import DataError
 from .frame import check_names, some
+from .written import MARKS, Marks, note, with_written
 
 __all__ = ["MISSING", "read_table"]
 
-MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "?")
+MISSING = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "?")
 """The words that mean a missing value in a CSV or TSV file."""
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 ENDINGS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 
 
-def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    missing: Sequence[str] = (),
+) -> pl.DataFrame:
     """The table in a CSV, TSV (also with .gz) or Parquet file, chosen by the ending of its name.
 
-    The first line of a CSV or TSV file names the columns. Types come from all rows; dates are recognised; empty fields
-    and the words in `MISSING` are missing values. A .csv file without a comma in its first line may be separated by
-    semicolons or tabs.
+    The first line of a CSV or TSV file names the columns. Types come from all rows; empty fields, the words in
+    `MISSING` and those in `missing` are missing values. Dates are recognised in common forms, and numbers as they are
+    written: `52.353,57`, `$1,200`, `(300)`, `12 %` (as 12). A `ReadingNote` says what was read in another form.
+
+    What is not given is found out: a .csv file without a comma in its first line may be separated by semicolons, tabs
+    or bars; text is UTF-8 or UTF-16, or else Latin-1 of Windows; in `1,234` the comma parts thousands, or decimals
+    where fields are separated by semicolons.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "houses.csv"
@@ -48,12 +62,77 @@ def read_table(path: str | os.PathLike[str]) -> pl.DataFrame:
         raise DataError(f"{source}: the ending {source.suffix!r} is not known; tables end in {', '.join(ENDINGS)}.")
     if source.stat().st_size == 0:
         raise DataError(f"{source} is empty; a table has a line of column names and rows below it.")
-    frame = _read_parquet(source) if ending == ".parquet" else _read_text(source, SEPARATORS[ending[:4]])
+    if ending == ".parquet":
+        frame = _read_parquet(source)
+    else:
+        marks = _marks(decimal, thousands)
+        words = [*MISSING, *((missing,) if isinstance(missing, str) else missing)]
+        frame = _read_text(_decoded(source, encoding), SEPARATORS[ending[:4]], separator, marks, words)
     if not frame.columns:
         raise DataError(f"{source} has no columns.")
     if frame.height == 0:
         raise DataError(f"{source} has columns ({some(frame.columns)}) but no rows.")
     return frame
+
+
+def _marks(decimal: str | None, thousands: str | None) -> tuple[Marks, ...]:
+    """The marks that written numbers may have; all that are known if none are given."""
+    if decimal not in (None, ".", ","):
+        raise DataError(f"decimal={decimal!r}: decimals are parted by '.' or ','.")
+    if thousands not in (None, ".", ",", " ", "'") or (thousands is not None and thousands == decimal):
+        raise DataError(
+            f"thousands={thousands!r}: thousands are parted by ',', '.', ' ' or \"'\", not as decimals are."
+        )
+    chosen = tuple(m for m in MARKS if decimal in (None, m.decimal) and thousands in (None, *m.thousands))
+    return chosen or (Marks(decimal or ".", thousands or ","),)
+
+
+class _Text(NamedTuple):
+    """A file of text: where it is, and its content in UTF-8 if that is not what the file itself holds."""
+
+    path: Path
+    content: bytes | None = None
+
+    @property
+    def source(self) -> Path | bytes:
+        return self.path if self.content is None else self.content
+
+
+def _decoded(path: Path, encoding: str | None) -> _Text:
+    """The file as it is where it is UTF-8, else its content in UTF-8; a note says which encoding was taken."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    try:
+        with opened(path, "rb") as stream:
+            if encoding is None and _is_utf8(stream):  # type: ignore[arg-type]
+                return _Text(path)
+            stream.seek(0)
+            raw = stream.read()
+    except (OSError, EOFError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else _first_line(error)
+        raise DataError(f"{path} cannot be read: {reason}.") from error
+    chosen = encoding or ("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "cp1252")
+    try:
+        text = raw.decode(chosen)
+    except LookupError:
+        raise DataError(f"encoding={encoding!r} is not known; utf-8, utf-16, latin-1 and cp1252 are.") from None
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not text in {chosen} (byte {error.start}); give its encoding.") from error
+    if encoding is None:
+        note(f"{path} is not UTF-8; read as {chosen}.")
+    return _Text(path, text.removeprefix("\ufeff").encode())
+
+
+def _is_utf8(stream: IO[bytes]) -> bool:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    try:
+        while block := stream.read(1 << 20):
+            if b"\0" in block:
+                return False
+            decoder.decode(block)
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _read_parquet(source: Path) -> pl.DataFrame:
@@ -63,35 +142,76 @@ def _read_parquet(source: Path) -> pl.DataFrame:
         raise DataError(f"{source} cannot be read as Parquet: {_first_line(error)}.") from error
 
 
-def _read_text(source: Path, separator: str) -> pl.DataFrame:
-    names, separator = _header(source, separator)
-    check_names(names, str(source))
+def _read_text(
+    file: _Text, usual: str, separator: str | None, marks: tuple[Marks, ...], missing: list[str]
+) -> pl.DataFrame:
+    names, separator = _header(file, usual, separator)
+    check_names(names, str(file.path))
     try:
-        frame = _parse(source, separator)
-        if any(name != name.strip() for name in frame.columns) or _has_padding(frame):
-            text = pl.read_csv(source, separator=separator, infer_schema=False, glob=False)
-            buffer = io.BytesIO()
-            text.select(pl.all().str.strip_chars().name.map(str.strip)).write_csv(buffer)
-            frame = _parse(buffer.getvalue(), ",")
+        frame, text = _first_try(file, separator, missing), None
+        if frame is None or any(name != name.strip() for name in frame.columns) or _has_padding(frame):
+            text = _without_padding(file, separator)
+            frame = _parse(_as_csv(text), ",", missing)
+        if any(dtype == pl.String or dtype.is_temporal() for dtype in frame.dtypes):
+            text = _as_text(file.source, separator, missing) if text is None else _as_text(_as_csv(text), ",", missing)
+            frame = with_written(frame, text, marks if separator != ";" else _decimal_comma_first(marks))
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
-        _check_lines(source, separator, len(names))
-        raise DataError(f"{source} cannot be read: {_first_line(error)}.") from error
+        _check_lines(file, separator, len(names))
+        raise DataError(f"{file.path} cannot be read: {_first_line(error)}.") from error
     if frame.width > 1:
         if frame[:, -1].null_count():  # polars fills a line that is too short with missing values
-            _check_lines(source, separator, len(names))
+            _check_lines(file, separator, len(names))
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     return frame
 
 
-def _parse(source: Path | bytes, separator: str) -> pl.DataFrame:
+def _first_try(file: _Text, separator: str, missing: list[str]) -> pl.DataFrame | None:
+    """None for fields that polars cannot part: quotes may stand behind a blank."""
+    try:
+        return _parse(file.source, separator, missing)
+    except pl.exceptions.ComputeError:
+        return None
+
+
+def _parse(source: Path | bytes, separator: str, missing: list[str]) -> pl.DataFrame:
     return pl.read_csv(
         source,
         separator=separator,
-        null_values=list(MISSING),
+        null_values=missing,
         infer_schema_length=None,
         try_parse_dates=True,
         glob=False,
     )
+
+
+def _as_text(source: Path | bytes, separator: str, missing: list[str]) -> pl.DataFrame:
+    return pl.read_csv(source, separator=separator, null_values=missing, infer_schema=False, glob=False)
+
+
+def _as_csv(text: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    text.write_csv(buffer)
+    return buffer.getvalue()
+
+
+def _without_padding(file: _Text, separator: str) -> pl.DataFrame:
+    """All fields as text, without the blanks around them, which may also stand beside quotes."""
+    with _lines(file) as lines:
+        rows = [row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row]
+    names, *rows = [[field.strip() for field in row] for row in rows]
+    _check_widths(rows, len(names))
+    columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
+    return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
+
+
+def _check_widths(rows: list[list[str]], width: int) -> None:
+    """A line of another width is left to `_check_lines`, which names it."""
+    if any(len(row) != width for row in rows):
+        raise pl.exceptions.ComputeError("lines of different width")
+
+
+def _decimal_comma_first(marks: tuple[Marks, ...]) -> tuple[Marks, ...]:
+    return tuple(sorted(marks, key=lambda choice: choice.decimal != ","))
 
 
 def _has_padding(frame: pl.DataFrame) -> bool:
@@ -102,43 +222,48 @@ def _has_padding(frame: pl.DataFrame) -> bool:
     return bool(text.select(pl.any_horizontal((pl.all() != pl.all().str.strip_chars()).any())).item())
 
 
-def _header(source: Path, separator: str) -> tuple[list[str], str]:
+def _header(file: _Text, usual: str, separator: str | None) -> tuple[list[str], str]:
     """The column names in the first line that is not blank, and what separates them."""
-    with _lines(source) as lines:
+    with _lines(file) as lines:
         first = next((line for line in lines if line.strip()), None)
     if first is None:
-        raise DataError(f"{source} is empty; a table has a line of column names and rows below it.")
-    if separator == "," and "," not in first:
-        separator = next((s for s in (";", "\t") if s in first), ",")
-    return [name.strip() for name in next(csv.reader([first], delimiter=separator))], separator
+        raise DataError(f"{file.path} is empty; a table has a line of column names and rows below it.")
+    if separator is None:
+        others = (";", "\t", "|") if usual == "," and "," not in first else ()
+        separator = next((s for s in others if s in first), usual)
+    if len(separator) != 1:
+        raise DataError(f"separator={separator!r}: fields are separated by one character, such as ',' or ';'.")
+    return [name.strip() for name in next(csv.reader([first], delimiter=separator, skipinitialspace=True))], separator
 
 
 @contextmanager
-def _lines(source: Path) -> Iterator[IO[str]]:
+def _lines(file: _Text) -> Iterator[IO[str]]:
+    source = file.path
+    if file.content is not None:
+        yield io.StringIO(file.content.decode(), newline="")
+        return
     opened = gzip.open if source.name.lower().endswith(".gz") else open
     try:
         with opened(source, "rt", encoding="utf-8-sig", newline="") as stream:
             yield stream
-    except UnicodeDecodeError as error:
-        raise DataError(f"{source} is not text in UTF-8 (byte {error.start}); save it as UTF-8.") from error
     except (OSError, EOFError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else _first_line(error)
         raise DataError(f"{source} cannot be read: {reason}.") from error
 
 
-def _check_lines(source: Path, separator: str, width: int) -> None:
+def _check_lines(file: _Text, separator: str, width: int) -> None:
     """Name the first line with too many or too few fields. Only called when something is wrong or may be."""
-    with _lines(source) as lines:
-        reader = csv.reader(lines, delimiter=separator)
+    with _lines(file) as lines:
+        reader = csv.reader(lines, delimiter=separator, skipinitialspace=True)
         try:
             for fields in reader:
                 if fields and len(fields) != width:
                     raise DataError(
-                        f"{source}, line {reader.line_num}: {len(fields)} fields where the first line names {width} "
+                        f"{file.path}, line {reader.line_num}: {len(fields)} fields where the first line names {width} "
                         f"columns; make them agree (quote fields that contain {separator!r})."
                     )
         except csv.Error as error:
-            raise DataError(f"{source}, line {reader.line_num}: {error}.") from error
+            raise DataError(f"{file.path}, line {reader.line_num}: {error}.") from error
 
 
 def _first_line(error: BaseException) -> str:

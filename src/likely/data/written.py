@@ -1,0 +1,202 @@
+"""Numbers and dates as people write them: 52.353,57 or $1,200 or (300) or 12 % or 31.12.2020.
+
+A column of text is a column of numbers if every value is one under the same marks: what parts the decimals, and what
+parts the thousands. Where two readings fit (1,234), the marks of the file decide.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import polars as pl
+
+from ..core.errors import ReadingNote
+
+__all__ = ["MARKS", "Marks", "Written", "mostly_numbers", "note", "with_written", "written_dates", "written_numbers"]
+
+CURRENCY = r"(?:[$€£¥₹₽₩₺]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|kr\.?|Rs\.?)"
+SPACES = "\u0020\u00a0\u2009\u202f"
+"""That part thousands: a blank, and the unbreakable and thin ones."""
+SHOWN = 3
+"""Rows that a message names."""
+MOSTLY = 0.8
+"""The fraction of numbers from which on a column of text was meant to be one of numbers."""
+DATES = (
+    "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d",
+    "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y",
+)  # fmt: skip
+TIMES = ("", " %H:%M", " %H:%M:%S")
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What parts decimals and thousands in written numbers."""
+
+    decimal: str
+    thousands: str
+
+    @property
+    def pattern(self) -> str:
+        """A regular expression of a whole field, its digits in a group of their own."""
+        parting = f"[{SPACES}]" if self.thousands == " " else f"[{_escaped(self.thousands)}]"
+        decimal = _escaped(self.decimal)
+        grouped = rf"[1-9]\d{{0,2}}(?:{parting}\d{{3}})+(?:{decimal}\d*)?"
+        plain = rf"\d+(?:{decimal}\d*)?|{decimal}\d+"
+        number = rf"(?:{grouped}|(?:{plain})(?:[eE][-+]?\d+)?)"
+        return rf"^\(?\s*[-+]?\s*{CURRENCY}?\s*[-+]?\s*({number})\s*(?:{CURRENCY}|%)?\s*\)?$"
+
+
+MARKS = (Marks(".", ","), Marks(",", "."), Marks(".", " "), Marks(",", " "), Marks(".", "'’"), Marks(",", "'’"))
+
+
+class Written(NamedTuple):
+    """A column read from text: its values, and one value as it was written."""
+
+    values: pl.Series
+    example: str
+    marks: Marks | None = None
+
+
+def with_written(frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]) -> pl.DataFrame:
+    """The frame with columns of text that are written numbers or dates read as such."""
+    columns = []
+    for series, raw in zip(frame.iter_columns(), text.iter_columns(), strict=True):
+        written = _column(series, raw, marks)
+        columns.append(series if written is None else written.rename(series.name))
+    return pl.DataFrame(columns)
+
+
+def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.Series | None:
+    name = series.name
+    if series.dtype.is_temporal():
+        first = raw.drop_nulls()[0]
+        if not str(first).startswith(str(series.drop_nulls()[0])[:10]):
+            dates = _date(raw)
+            return series if dates is None else dates
+        return None
+    if series.dtype != pl.String:
+        return None
+    numbers = written_numbers(raw, marks)
+    if numbers is not None:
+        place = raw.to_list().index(numbers.example)
+        note(f"read {numbers.example} as {numbers.values[place]:.15g} in `{name}`.")
+        return numbers.values
+    rows = mostly_numbers(raw, marks)
+    if rows:
+        shown = ", ".join(f"{raw[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
+        note(
+            f"`{name}` is text: {len(rows)} of {len(raw) - raw.null_count()} values are not numbers ({shown}, counted "
+            f"from 0). Fix them, or say that they are missing: missing=[{raw[rows[0]]!r}], --missing {raw[rows[0]]!r}."
+        )
+        return None
+    return _date(raw)
+
+
+def _date(raw: pl.Series) -> pl.Series | None:
+    dates = written_dates(raw)
+    if isinstance(dates, list):
+        note(
+            f"`{raw.name}` is text: {raw.drop_nulls()[0]!r} may be of the form {' or '.join(dates)}; write dates as "
+            "2020-12-31."
+        )
+        return raw
+    if dates is None:
+        return None
+    note(f"read {dates.example} as {dates.values.drop_nulls()[0]} in `{raw.name}`.")
+    return dates.values
+
+
+def note(message: str) -> None:
+    """Say in one line what was read other than it stands there."""
+    warnings.warn(message, ReadingNote, stacklevel=2)
+
+
+def written_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> Written | None:
+    """The numbers that all of these texts are, by the first marks that fit; None if some are not numbers.
+
+    >>> written_numbers(pl.Series(["$1,200.50", "(300)", None])).values.to_list()
+    [1200.5, -300.0, None]
+    >>> written_numbers(pl.Series(["1.200,5", "3"])).values.to_list()
+    [1200.5, 3.0]
+    """
+    text = _clean(series)
+    if text.null_count() == len(text):
+        return None
+    for choice in marks:
+        if text.str.contains(choice.pattern).all():
+            longest = text.str.len_chars().arg_max() or 0
+            return Written(_numbers(text, choice), str(series[longest]), choice)
+    return None
+
+
+def mostly_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[int]:
+    """The rows that are not numbers, of a column of text whose other values nearly all are; [] elsewhere.
+
+    >>> mostly_numbers(pl.Series(["1", "2", "3", "4", "many"]))
+    [4]
+    """
+    text = _clean(series)
+    count = len(text) - text.null_count()
+    if count < 5:
+        return []
+    for choice in marks:
+        hit = text.str.contains(choice.pattern)
+        if MOSTLY * count <= int(hit.sum()) < count:
+            return [row for row, good in enumerate(hit.to_list()) if good is False]
+    return []
+
+
+def written_dates(series: pl.Series) -> Written | list[str] | None:
+    """The dates that all of these texts are; the forms that fit if they tell different days; None if there is none.
+
+    >>> written_dates(pl.Series(["31.12.2020", "1.1.2021"])).values.to_list()
+    [datetime.date(2020, 12, 31), datetime.date(2021, 1, 1)]
+    >>> written_dates(pl.Series(["03/04/2020", "05/06/2020"]))
+    ['%m/%d/%Y', '%d/%m/%Y']
+    """
+    text = series.str.strip_chars()
+    count = len(text) - text.null_count()
+    if not count or not text.str.contains(r"^[\w.,/ :-]*\d[\w.,/ :-]*$").all():
+        return None
+    fitting: dict[str, pl.Series] = {}
+    for time in TIMES:
+        kind = pl.Datetime("us") if time else pl.Date
+        for form in DATES:
+            values = text.str.strptime(kind, form + time, strict=False, exact=True)
+            if len(values) - values.null_count() == count and _is_sensible(values):
+                fitting[form + time] = values
+    if not fitting:
+        return None
+    first, *others = fitting.values()
+    if any(not first.equals(other) for other in others):
+        return list(fitting)
+    return Written(first, str(series.drop_nulls()[0]))
+
+
+def _is_sensible(values: pl.Series) -> bool:
+    """Two digits must not be read as the year 20."""
+    years = values.dt.year()
+    return bool((years.min() or 0) >= 1000)  # type: ignore[operator]
+
+
+def _clean(series: pl.Series) -> pl.Series:
+    return series.str.strip_chars(SPACES + "\t\r\n").str.replace_all("[\u2212\u2013]", "-")
+
+
+def _numbers(text: pl.Series, marks: Marks) -> pl.Series:
+    digits = text.str.extract(marks.pattern, 1)
+    for mark in SPACES if marks.thousands == " " else marks.thousands:
+        digits = digits.str.replace_all(mark, "", literal=True)
+    if marks.decimal != ".":
+        digits = digits.str.replace_all(marks.decimal, ".", literal=True)
+    negative = text.str.contains(r"^\(.*\)$|^\s*[^\d]*-")
+    values = digits.cast(pl.Float64)
+    values = pl.select(pl.when(negative).then(-values).otherwise(values).alias(text.name)).to_series()
+    whole = not text.str.contains(rf"{_escaped(marks.decimal)}\d|[eE]").any()
+    return values.cast(pl.Int64) if whole and bool((values.abs() < 2**53).all()) else values
+
+
+def _escaped(mark: str) -> str:
+    return "".join(rf"\{c}" if c in ".'^$*+?()[]{}|\\" else c for c in mark) if mark != "'’" else mark

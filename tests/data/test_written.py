@@ -1,0 +1,124 @@
+"""Numbers and dates as people write them."""
+
+from __future__ import annotations
+
+import datetime
+
+import polars as pl
+import pytest
+
+from likely.core.errors import DataError, ReadingNote
+from likely.data.read import read_table
+from likely.data.written import Written, mostly_numbers, written_dates, written_numbers
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["52,353.57", "12", None], [52353.57, 12.0, None]),
+        (["52.353,57", "12"], [52353.57, 12.0]),
+        (["1 234,5", "7"], [1234.5, 7.0]),
+        (["1\u202f234", "7"], [1234, 7]),
+        (["1'234", "7"], [1234, 7]),
+        (["$1,200", "-$3", "£7"], [1200, -3, 7]),
+        (["5 €", "€ 6", "7,5 EUR"], [5.0, 6.0, 7.5]),
+        (["12 %", "3.5%"], [12.0, 3.5]),
+        (["(300)", "20"], [-300, 20]),
+        (["\u22125", "3"], [-5, 3]),
+        (["1e3", "2.5"], [1000.0, 2.5]),
+        (["1,234", "5,678"], [1234, 5678]),  # thousands, unless the file says otherwise
+        (["1,23", "5,678"], [1.23, 5.678]),
+    ],
+)
+def test_numbers_are_read_as_they_were_meant(texts, numbers):
+    written = written_numbers(pl.Series("x", texts))
+    assert written.values.to_list() == pytest.approx(numbers, nan_ok=True) or written.values.to_list() == numbers
+
+
+@pytest.mark.parametrize("texts", [["a", "1"], ["1,2,3"], ["1.2.3"], ["12-34"], ["$"], [None, None]])
+def test_what_is_not_a_number_stays_text(texts):
+    assert written_numbers(pl.Series("x", texts, dtype=pl.String)) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("31.12.2020", datetime.date(2020, 12, 31)),
+        ("12/31/2020", datetime.date(2020, 12, 31)),
+        ("31/12/2020", datetime.date(2020, 12, 31)),
+        ("2020/12/31", datetime.date(2020, 12, 31)),
+        ("5 Jan 2020", datetime.date(2020, 1, 5)),
+        ("January 5, 2020", datetime.date(2020, 1, 5)),
+        ("31.12.2020 10:30", datetime.datetime(2020, 12, 31, 10, 30)),
+    ],
+)
+def test_dates_are_read_in_common_forms(text, date):
+    dates = written_dates(pl.Series("d", [text, None]))
+    assert isinstance(dates, Written)
+    assert dates.values.to_list() == [date, None]
+
+
+def test_a_date_that_may_be_two_days_is_not_guessed(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("d,x\n03/04/2020,1\n05/06/2020,2\n")
+    with pytest.warns(ReadingNote, match=r"`d` is text: '03/04/2020' may be of the form %m/%d/%Y or %d/%m/%Y"):
+        assert read_table(path)["d"].dtype == pl.String
+
+
+def test_the_rows_of_a_column_that_is_mostly_numbers():
+    assert mostly_numbers(pl.Series(["1", "2,000", "3", "4", "5", "many"])) == [5]
+    assert mostly_numbers(pl.Series(["1", "2", "3+", "4+", "5"])) == []
+
+
+def test_a_note_says_how_a_column_was_read(tmp_path):
+    path = tmp_path / "houses.csv"
+    path.write_text('price,city\n"52,353.57",Bern\n"1,200.00",Oslo\n')
+    with pytest.warns(ReadingNote, match=r"read 52,353\.57 as 52353\.57 in `price`"):
+        assert read_table(path)["price"].to_list() == [52353.57, 1200.0]
+
+
+def test_marks_and_missing_words_can_be_given(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a;b\n1,234;x\nk.A.;y\n5,678;z\n")
+    with pytest.warns(ReadingNote):
+        assert read_table(path, missing=["k.A."])["a"].to_list() == [1.234, None, 5.678]
+    with pytest.warns(ReadingNote):
+        assert read_table(path, missing="k.A.", thousands=",")["a"].to_list() == [1234, None, 5678]
+    with pytest.raises(DataError, match="decimals are parted"):
+        read_table(path, decimal=";")
+    with pytest.raises(DataError, match="thousands are parted"):
+        read_table(path, decimal=",", thousands=",")
+    with pytest.raises(DataError, match="separated by one character"):
+        read_table(path, separator="::")
+
+
+def test_a_mostly_numeric_column_says_which_rows_are_not(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{i},{i}\n" for i in range(9)) + "9,about ten\n")
+    with pytest.warns(ReadingNote, match=r"1 of 10 values are not numbers \('about ten' at row 9"):
+        assert read_table(path)["b"].dtype == pl.String
+
+
+@pytest.mark.parametrize(("encoding", "noted"), [("utf-8", None), ("cp1252", "cp1252"), ("utf-16", "utf-16")])
+def test_encodings_are_recognised(tmp_path, encoding, noted, recwarn):
+    path = tmp_path / "t.csv"
+    path.write_bytes("città,n\nForlì,1\nÅre,2\n".encode(encoding))
+    assert read_table(path).to_dict(as_series=False) == {"città": ["Forlì", "Åre"], "n": [1, 2]}
+    notes = [str(w.message) for w in recwarn if issubclass(w.category, ReadingNote)]
+    assert notes == ([] if noted is None else [f"{path} is not UTF-8; read as {noted}."])
+
+
+def test_an_encoding_can_be_given(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_bytes("a,b\nř,1\nš,2\n".encode("iso8859-2"))
+    assert read_table(path, encoding="iso8859-2")["a"].to_list() == ["ř", "š"]
+    with pytest.raises(DataError, match="'klingon' is not known"):
+        read_table(path, encoding="klingon")
+    with pytest.raises(DataError, match="is not text in utf-8"):
+        read_table(path, encoding="utf-8")
+
+
+def test_blanks_may_stand_beside_quotes(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text('a, b, "c"\n1, "x, y", 2\n3, "z", 4\n')
+    assert read_table(path).to_dict(as_series=False) == {"a": [1, 3], "b": ["x, y", "z"], "c": [2, 4]}
