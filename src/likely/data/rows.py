@@ -34,6 +34,9 @@ class Rows(ABC):
     listed = True
     """Whether the user gave a list of rows, so that answers for all positions come in a list; otherwise in an array."""
 
+    positional = True
+    """Whether the parts of a row are positions, which may have targets of their own; if not, they are its columns."""
+
     offsets: Tensor
     """Where the positions of each row start, (n + 1,)."""
 

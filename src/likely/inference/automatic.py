@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..data.sparse_rows import SparseRows
 from ..optim import LBFGS
 from .linear.exact import Exact
 from .linear.newton import Newton
@@ -20,7 +21,8 @@ def automatic(problem: Problem) -> Inference:
     if not description.linear or any(rate is None for rate in rates):
         return MAP()
     l1 = any(rate is not None and rate.l1 for rate in rates)
-    if getattr(problem.objective, "least_squares", False) and not l1:
+    wide = isinstance(problem.data.x, SparseRows) and description.size > DENSE  # whose moments would be dense
+    if getattr(problem.objective, "least_squares", False) and not l1 and not wide:
         return Exact()
     if description.size <= DENSE and "eta" in problem.objective.offers:
         return Newton()

@@ -92,6 +92,19 @@ class Network(Spec, axis="network"):
         """
         return None
 
+    def reading(self, tokens: int) -> Network | None:
+        """The same network over rows of the numbers 0 … tokens − 1, which stand for tokens; None if it takes vectors.
+
+        >>> from likely.networks import LSTM, MLP
+        >>> LSTM().reading(5), MLP().reading(5)
+        (LSTM(tokens=5), None)
+        """
+        if not hasattr(self, "tokens"):
+            return None
+        if self.tokens is None:
+            return self.replace(tokens=tokens)
+        return self
+
     def check(self, x: Inputs) -> None:
         """Raise a `DataError` for rows that the shape allows and the network does not, such as unknown tokens."""
 
@@ -143,6 +156,10 @@ class _Module(Network):
                 reset()
         return adopted(fresh)
 
+    def reading(self, tokens: int) -> Network:
+        """The module as it is: it has to know the tokens."""
+        return self
+
     def out_lengths(self, lengths: Tensor) -> Tensor | None:
         """As the module says."""
         return _told_lengths(self.module, lengths)
@@ -163,6 +180,10 @@ class _Builder(Network):
             returned = type(module).__name__
             raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {returned}.")
         return adopted(copy.deepcopy(module))
+
+    def reading(self, tokens: int) -> Network:
+        """The function as it is: it has to know the tokens."""
+        return self
 
     def out_lengths(self, lengths: Tensor) -> Tensor | None:
         """As the function says, where it has an attribute of this name."""

@@ -13,6 +13,7 @@ import torch
 from likely.core.errors import SpecError
 from likely.data.graph import Graph, Graphs
 from likely.data.rows import Ragged
+from likely.data.sparse import Selection
 from likely.networks.layers.graph import (
     adjacency,
     aggregate,
@@ -26,7 +27,6 @@ from likely.networks.layers.graph import (
     sparse_features,
     targets,
 )
-from likely.networks.layers.sparse import Selection
 
 
 def two():

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from .base import Tokens, Vocabulary, as_texts, vocabulary_from_json
+from .bag import Bag, BagVocabulary
+from .base import Text, Tokens, Vocabulary, as_texts, is_cut, vocabulary_from_json
 from .byte_pairs import BPE
 from .characters import Characters
 from .words import Words
 
-__all__ = ["BPE", "Characters", "Tokens", "Vocabulary", "Words", "as_texts", "vocabulary_from_json"]
+__all__ = [
+    "BPE",
+    "Bag",
+    "BagVocabulary",
+    "Characters",
+    "Text",
+    "Tokens",
+    "Vocabulary",
+    "Words",
+    "as_texts",
+    "is_cut",
+    "vocabulary_from_json",
+]

@@ -6,15 +6,19 @@ encode: text → token numbers 0 … size − 1,      decode: back
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ...core.errors import DataError, ModelFileError
 from ...core.spec import Spec, _short
+from ..rows import Ragged, Rows
 
-__all__ = ["Tokens", "Vocabulary", "as_texts", "vocabulary_from_json"]
+__all__ = ["Text", "Tokens", "Vocabulary", "as_texts", "is_cut", "vocabulary_from_json"]
+
+Text = str | Sequence[str]
+"""A text as it is, or as the list of its words."""
 
 
 class Tokens(Spec, axis="tokens"):
@@ -43,6 +47,22 @@ class Vocabulary(ABC):
     @abstractmethod
     def encode(self, text: str, name: str = "text") -> np.ndarray:
         """The token numbers of a text, (t,) of int64; `name` is what an error calls it."""
+
+    def rows(self, texts: Sequence[Text], name: str = "X") -> Rows:
+        """Texts as the rows of a network: sequences of token numbers; one without tokens is the number `size` alone."""
+        coded = []
+        for place, text in enumerate(texts):
+            if not isinstance(text, str) and self.kind != "words":
+                raise DataError(f"{name}[{place}] is a list of words, which are the tokens of Words(), not of these.")
+            tokens = self.encode(text, f"{name}[{place}]")  # type: ignore[arg-type]
+            coded.append(tokens if len(tokens) else np.array([self.size]))
+        offsets = np.cumsum([0, *(len(tokens) for tokens in coded)])
+        return Ragged.from_numpy(np.concatenate(coded), offsets)
+
+    @property
+    def symbols(self) -> int:
+        """Numbers that a network of its rows reads: the tokens, and the one that says that there are none."""
+        return self.size + 1
 
     @abstractmethod
     def decode(self, tokens: Iterable[int]) -> str:
@@ -94,6 +114,18 @@ def as_texts(texts: Any, name: str = "texts", *, empty: bool = False) -> list[st
         if not text and not empty:
             raise DataError(f"{name}[{place}] is empty: it has no characters; leave it out.")
     return [str(text) for text in given]
+
+
+def is_cut(texts: Any) -> bool:
+    """Whether texts come as lists of their words.
+
+    >>> is_cut([["to", "be"], ["or"]]), is_cut(["to be"])
+    (True, False)
+    """
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        return False
+    first = next((text for text in texts if isinstance(text, str) or len(text)), "")
+    return not isinstance(first, str)
 
 
 def vocabulary_from_json(data: Any) -> Vocabulary:

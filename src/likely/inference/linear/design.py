@@ -15,10 +15,12 @@ from torch import Tensor, nn
 
 from ...core import distributed
 from ...core.errors import SpecError
+from ...data.sparse_rows import SparseRows
+from ..dataset import BLOCK, Batch, Dataset
 from ..predictor import Predictor
 from ..problem import Problem
 
-__all__ = ["Design", "Regression", "Rows", "design_of"]
+__all__ = ["Design", "Regression", "Rows", "dense_blocks", "design_of"]
 
 Rows = tuple[Tensor, Tensor, Tensor | None]
 
@@ -85,7 +87,7 @@ class Regression:
         unfolded = bool(self.design.module.positions)
         lead = len(data.positions)
         part = distributed.shard(len(data))
-        for batch in data.blocks(part):
+        for batch in dense_blocks(data, part):
             x = batch.x.flatten(1) if flatten else batch.x
             y, weight = batch.y, batch.weight
             if unfolded:
@@ -112,6 +114,15 @@ class Regression:
         if weight is None or bias is None:
             raise SpecError(f"{problem.prior!r} has no penalty rates.")
         return (weight[0], weight[1]), (bias[0], bias[1])
+
+
+def dense_blocks(data: Dataset, part: slice) -> Iterator[Batch]:
+    """Some rows in blocks; sparse ones become dense block by block, of a size that is bounded still."""
+    if not isinstance(data.x, SparseRows):
+        yield from data.blocks(part)
+        return
+    for batch in data.blocks(part, max(1, BLOCK // data.x.width)):
+        yield batch._replace(x=batch.x.dense())
 
 
 def design_of(problem: Problem) -> Design | None:

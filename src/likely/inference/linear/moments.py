@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
-from .design import Design, Regression
+from .design import Design, Regression, dense_blocks
 
 __all__ = ["Moments", "moments_of", "moments_together", "moments_with_intercept"]
 
@@ -77,7 +77,7 @@ def moments_together(design: Design) -> list[Moments] | None:
     width = d + outputs
     shift, gram, sums = (torch.zeros(*size, dtype=torch.float64) for size in ((width,), (width, width), (width,)))
     total = 0
-    for batch in data.blocks(slice(0, len(data))):
+    for batch in dense_blocks(data, slice(0, len(data))):
         x = batch.x.flatten(1) if design.module.flatten else batch.x
         y = batch.y.flatten(1)
         for start in range(0, len(x), ROWS):

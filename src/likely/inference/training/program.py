@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from ...data.rows import row_size
+from ...data.rows import Rows, row_size
 from ...networks.layers.dense import Passes
 from ..dataset import Batch, Dataset
 from ..objective import OnEta
@@ -79,6 +79,8 @@ class Program(ABC):
         offer = getattr(self.module, "passes", None)
         if offer is None or not self.parameters or not isinstance(self.problem.objective, OnEta):
             return None
+        if isinstance(self.problem.data.x, Rows):
+            return None  # those that are not a tensor have products of their own
         if self.stacked and any(bool((value != value[:1]).any()) for value in self.buffers.values()):
             return None  # the module's own buffers would stand for those of all members
         values = {name: value.detach() for name, value in self.parameters.items()}

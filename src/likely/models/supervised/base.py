@@ -30,8 +30,6 @@ from ...inference.dataset import Dataset
 from ...inference.objective import Conditional, Joint, refuse
 from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
-from ...networks import as_network
-from ...priors import Prior
 from ..reports import Reports
 from .build import Sample, baseline, plan
 from .coefficients import recorded, summarise
@@ -48,6 +46,7 @@ from .targets import (
     weights_of_inputs,
     without_gaps,
 )
+from .texts import network_of, prior_of
 from .units import check_units, input_units
 
 __all__ = ["Supervised", "as_array"]
@@ -69,6 +68,7 @@ class Supervised(Reports, Estimator):
     device: Any
     verbose: bool
     standardise: bool
+    tokens: Any
     likelihood_: Likelihood
     posterior_: Posterior
     log_prob_kind_: ClassVar[str] = "exact"
@@ -82,6 +82,10 @@ class Supervised(Reports, Estimator):
         """y as a tensor (n, *positions, *event); missing targets are NaN."""
         raise NotImplementedError
 
+    def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:
+        """Training rows, with what is known of them beside."""
+        return x
+
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn θ from rows X and targets y. A missing target (NaN, or `missing_label`) does not count."""
@@ -90,15 +94,16 @@ class Supervised(Reports, Estimator):
         self.kind_ = kind_of(x)
         targets = self._read_targets(y, x, reset=True)
         self.likelihood_ = likelihood = self._likelihood()
-        network, prior = as_network(self.network), as_spec(self.prior, Prior, "prior")
+        network = network_of(self)
         device = device_of(self.device)
         likelihood.check(targets)
         network.check(x)
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
-        self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
         self.target_ = self._target(likelihood, targets)
         coupled = is_coupled(self)
         given = self._weights(sample_weight, x, whole=coupled)
+        x = self._informed(x, targets, given)
+        self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
         data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x), whole=coupled)
         some = Sample(x[:2], offsets_of_targets(self, x[:2])) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
@@ -112,7 +117,7 @@ class Supervised(Reports, Estimator):
         problem = Problem(
             build=lambda seed: self.plan_.predictor(network, offset, unit, seed, inputs),
             objective=Joint(likelihood) if coupled else Conditional(likelihood),
-            prior=prior,
+            prior=prior_of(self, unit),
             data=data,
             seed=distributed.agreed(seed_of(self.random_state)),
             seeded=self.random_state is not None,
@@ -265,7 +270,7 @@ class Supervised(Reports, Estimator):
         if "posterior_" not in self.__dict__:
             check_is_fitted(self)
         x = self._inputs(X)
-        network = as_network(self.network)
+        network = network_of(self)
         if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_ and not network.any_length:
             raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
         network.check(x)

@@ -30,6 +30,7 @@ __all__ = ["Plan", "Sample", "baseline", "plan"]
 NETWORKS = {
     "sequence": "sequences use RNN, GRU, LSTM, LRU, Transformer or DeepSets",
     "graph": "graphs use GCN, ChebNet, GAT or MessagePassing",
+    "sparse row": "bags of words and other sparse rows use Linear or MLP",
 }
 """What to say to someone whose network takes tensors only."""
 SAMPLE = 10_000

@@ -14,11 +14,10 @@ from torch.nn.functional import logsigmoid
 
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec
-from ...data.rows import Inputs
+from ...data.rows import Inputs, Rows
 from ...likelihoods import Bernoulli, Categorical, Likelihood, Target
 from ...likelihoods.base import of_classes
 from ...networks import Linear
-from ...priors import Flat
 from ..labels import (
     as_column,
     encode_labels,
@@ -30,6 +29,7 @@ from ..labels import (
 )
 from .base import Supervised, as_array
 from .targets import entries_of, is_coupled, rows_of
+from .texts import with_evidence
 
 __all__ = ["Classifier"]
 
@@ -42,7 +42,12 @@ class Classifier(ClassifierMixin, Supervised):
     −1 for the unknown nodes of a graph); every other label is a class.
 
     A network that is not linear standardises its inputs by the training rows, so that raw columns will do; with
-    `standardise=False` it takes them as they are.
+    `standardise=False` it takes them as they are. `prior="auto"` is flat for numbers.
+
+    X may be texts: a list of strings, one for each row. A network over steps (`LSTM`, `Transformer` …) reads their
+    tokens, cut as `tokens` says (`Words`, `Characters` or `BPE`); others get a `Bag` of words and pairs of words, what
+    those say of the classes beside, and weights whose prior is normal. With lists of words as rows, and of labels as
+    y, `Classifier(Chain(), LSTM(bidirectional=True, output="each"))` tags. Words that no training text has are unknown.
 
     >>> X, y = [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]], ["a", "a", "b", "a", "b", "b"]
     >>> model = Classifier().fit(X, y)
@@ -50,19 +55,23 @@ class Classifier(ClassifierMixin, Supervised):
     array(['a', 'b'], dtype='<U1')
     >>> model.predict_proba([[2.5]]).round(3)
     array([[0.5, 0.5]])
+    >>> texts = ["a warm film", "so warm , so good", "good", "cold", "a cold and dull film", "so dull"]
+    >>> Classifier().fit(texts, ["yes", "yes", "yes", "no", "no", "no"]).predict(["good and warm !", "dull ..."])
+    array(['yes', 'no'], dtype='<U3')
     """
 
     def __init__(
         self,
         likelihood: Any = "auto",
         network: Any = Linear(),  # noqa: B008 (a frozen value)
-        prior: Any = Flat(),  # noqa: B008
+        prior: Any = "auto",
         inference: Any = "auto",
         random_state: Any = None,
         device: Any = "auto",
         verbose: bool = False,
         standardise: bool = True,
         missing_label: int | None = None,
+        tokens: Any = "auto",
     ) -> None:
         self.likelihood = likelihood
         self.network = network
@@ -73,6 +82,7 @@ class Classifier(ClassifierMixin, Supervised):
         self.verbose = verbose
         self.standardise = standardise
         self.missing_label = missing_label
+        self.tokens = tokens
 
     def predict(self, X: Any) -> Any:
         """The most probable class of each row (and position); where those differ in number, a list of arrays.
@@ -162,6 +172,12 @@ class Classifier(ClassifierMixin, Supervised):
         if not reset and labels.shape[1:] != self.positions_:
             raise DataError(f"y has shape {labels.shape}; the model was fitted on labels {rows_of(self.positions_)}.")
         return labels, missing
+
+    def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:
+        informed = with_evidence(self, x, targets, weight, len(self.classes_))
+        if isinstance(informed, Rows):
+            self.n_features_in_ = informed.shape[0] if not informed.positional else self.n_features_in_
+        return informed
 
     def _check_classes(self, likelihood: Likelihood) -> None:
         """A likelihood may know how many classes it describes."""

@@ -15,10 +15,10 @@ from ...core.errors import ModelFileError
 from ...core.learned import restore_columns
 from ...inference import Posterior
 from ...likelihoods import Target
-from ...networks import as_network
 from .build import Plan
 from .inputs import KINDS, rows_of_zeros
 from .targets import is_coupled, offsets_of_targets
+from .texts import network_of, restore_texts, state_of_texts
 from .units import check_restored
 
 __all__ = ["restore", "state_of"]
@@ -42,7 +42,8 @@ def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "plan": model.plan_.to_json(),
         "posterior": posterior,
     }
-    return learned, tensors
+    state, own = state_of_texts(model)
+    return learned | state, tensors | own
 
 
 def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
@@ -52,6 +53,7 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     model.kind_, model.per_position_ = learned.get("kind", "tensor"), learned.get("per_position", False)
     if model.kind_ not in KINDS or not isinstance(model.per_position_, bool):
         raise ModelFileError(f"The file has rows of an unknown kind: {model.kind_!r}, {model.per_position_!r}.")
+    tensors = restore_texts(model, learned, tensors)
     model.target_ = Target.from_json(learned["target"])
     model.plan_ = Plan.from_json(learned["plan"])
     model.likelihood_ = likelihood = model._likelihood()
@@ -65,7 +67,7 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     if (model.plan_.shared, model.plan_.coupling) != sizes or math.prod(model.positions_) * size > MOST_NUMBERS:
         raise ModelFileError(f"The file does not fit its own specs: {model.target_} has {size} numbers η.")
     unit, bent = "buffers.unit" in tensors, "buffers.inputs.bend" in tensors
-    module = model.plan_.blank(as_network(model.network), size, unit=unit, bent=bent)
+    module = model.plan_.blank(network_of(model), size, unit=unit, bent=bent)
     posterior = learned["posterior"]
     model.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
     check_restored(model.posterior_.buffers)
@@ -75,7 +77,7 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
 @torch.no_grad()
 def _check_answer(model: Any, size: int) -> None:
     """Raise a `ModelFileError` unless the network answers with η of the shape of the targets."""
-    network = as_network(model.network)
+    network = network_of(model)
     own = (
         network.out_lengths(torch.ones(1, dtype=torch.long)) is not None
     )  # it may need as many steps as it was built for

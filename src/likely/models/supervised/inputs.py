@@ -14,18 +14,26 @@ from ...core.errors import DataError
 from ...core.validation import as_rows
 from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows, offsets_from
-from ...networks import Network, as_network
+from ...data.sparse_rows import SparseRows
+from ...networks import Network
+from .texts import network_of, text_rows
 
 __all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
 
-KINDS = {"tensor": "rows of one shape", "sequence": "sequences of different lengths", "graph": "graphs"}
+KINDS = {
+    "tensor": "rows of one shape",
+    "sequence": "sequences of different lengths",
+    "graph": "graphs",
+    "sparse row": "sparse rows",
+}
 
 
 def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     """X as a tensor (n, …), or as `Rows`. Later X must be of the kind that the model was fitted on."""
-    rows = _as_kind(X)
+    rows = text_rows(model, X, reset=reset)
+    rows = _as_kind(X) if rows is None else rows
     known = None if reset else model.kind_
-    if rows is None and known == "tensor" and as_network(model.network).any_length:
+    if rows is None and known == "tensor" and network_of(model).any_length:
         return _of_any_length(model, X)
     if rows is None and known in (None, "tensor"):
         return as_rows(model, X, reset=reset)
@@ -35,16 +43,24 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     if known not in (None, kind):
         raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.")
     assert rows is not None
-    width = 1 if rows.features.ndim == 1 else rows.features.shape[1]
+    width = rows.shape[0] if not rows.positional else 1 if rows.features.ndim == 1 else rows.features.shape[1]
     if reset:
         model.n_features_in_ = width
         vars(model).pop("feature_names_in_", None)
+    elif not rows.positional:
+        check_width(width, model.in_shape_[0])
     elif rows.shape[1:] != tuple(model.in_shape_[1:]) or (kind == "graph" and rows.shape != tuple(model.in_shape_)):
         own = "node (and edge)" if kind == "graph" else "step"
         fitted = model.in_shape_ if kind == "graph" else model.in_shape_[1:]
         now = rows.shape if kind == "graph" else rows.shape[1:]
         raise DataError(f"X has features of shape {tuple(now)} at each {own}; the model was fitted on {tuple(fitted)}.")
     return rows
+
+
+def check_width(width: int, fitted: int) -> None:
+    """Raise a `DataError` unless sparse rows have the columns that the model was fitted on."""
+    if width != fitted:
+        raise DataError(f"X has {width} columns; the model was fitted on {fitted}.")
 
 
 def _of_any_length(model: Any, X: Any) -> Tensor:
@@ -73,6 +89,9 @@ def rows_of_zeros(kind: str, in_shape: tuple[int, ...], steps: int = 3) -> Input
     if kind == "sequence":
         steps = min(in_shape[0], steps)
         return Ragged.of([torch.zeros(steps, *in_shape[1:]), torch.zeros(1, *in_shape[1:])])
+    if kind == "sparse row":
+        none = torch.zeros(0, dtype=torch.long)
+        return SparseRows(torch.zeros(0), none, torch.zeros(3, dtype=torch.long), in_shape[0])
     edges = torch.tensor([[0], [1]])
     edge_features = torch.zeros(1, in_shape[1]) if len(in_shape) > 1 else None
     return Graphs.of([Graph(torch.zeros(2, in_shape[0]), edges, edge_features)] * 2)

@@ -15,7 +15,6 @@ from ...core.validation import check_length
 from ...data.rows import Inputs
 from ...likelihoods import Likelihood, Normal
 from ...networks import Linear
-from ...priors import Flat
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import as_entries
@@ -32,7 +31,7 @@ class Regressor(RegressorMixin, Supervised):
     token or pixel. NaN in y is a missing target.
 
     A network that is not linear standardises its inputs by the training rows, so that raw columns will do; with
-    `standardise=False` it takes them as they are.
+    `standardise=False` it takes them as they are. X may be texts, a list of strings: see `Classifier`.
 
     >>> from likely.likelihoods import Poisson
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0]
@@ -46,12 +45,13 @@ class Regressor(RegressorMixin, Supervised):
         self,
         likelihood: Any = Normal(),  # noqa: B008 (a frozen value)
         network: Any = Linear(),  # noqa: B008
-        prior: Any = Flat(),  # noqa: B008
+        prior: Any = "auto",
         inference: Any = "auto",
         random_state: Any = None,
         device: Any = "auto",
         verbose: bool = False,
         standardise: bool = True,
+        tokens: Any = "auto",
     ) -> None:
         self.likelihood = likelihood
         self.network = network
@@ -61,6 +61,7 @@ class Regressor(RegressorMixin, Supervised):
         self.device = device
         self.verbose = verbose
         self.standardise = standardise
+        self.tokens = tokens
 
     def predict(self, X: Any) -> Any:
         """The mean of p(y | x, data), shaped like y; where rows differ in their positions, a list of arrays."""

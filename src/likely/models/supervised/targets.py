@@ -12,8 +12,8 @@ from ...core.validation import as_weights
 from ...data.rows import Inputs, Ragged, Rows
 from ...inference.dataset import Dataset
 from ...likelihoods import Likelihood
-from ...networks import as_network
 from .inputs import answer_offsets, flat_weights, joined
+from .texts import network_of
 
 __all__ = [
     "dataset_of",
@@ -30,8 +30,9 @@ __all__ = [
 
 def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
     """y with an entry for each row, or for each position of the answers, one row after the other; how many it needs."""
-    offsets = answer_offsets(as_network(model.network), x) if isinstance(x, Rows) else torch.empty(0)
-    per_position = joined(y, x, offsets) if isinstance(x, Rows) else None
+    rows = x if isinstance(x, Rows) and x.positional else None
+    offsets = torch.empty(0) if rows is None else answer_offsets(network_of(model), rows)
+    per_position = None if rows is None else joined(y, rows, offsets)
     if reset:
         model.per_position_ = per_position is not None
     elif (per_position is not None) != model.per_position_:
@@ -59,7 +60,7 @@ def is_coupled(model: Any) -> bool:
 
 def offsets_of_targets(model: Any, x: Inputs) -> Tensor | None:
     """Where the targets of each row start, (n + 1,); None where a row has one, or as many as every other."""
-    return answer_offsets(as_network(model.network), x) if model.per_position_ and isinstance(x, Rows) else None
+    return answer_offsets(network_of(model), x) if model.per_position_ and isinstance(x, Rows) else None
 
 
 def weights_of(sample_weight: Any, x: Inputs, offsets: Tensor | None) -> Tensor | None:

@@ -22,8 +22,8 @@ COARSE = 0.01
 
 def input_units(plan: Plan, x: Inputs, weight: Tensor | None) -> Statistics | None:
     """What the inputs are standardised by; None where they are taken as they are."""
-    if plan.columns is None:
-        return None
+    if plan.columns is None or (isinstance(x, Rows) and not x.positional):
+        return None  # what is mostly 0 stays so
     if isinstance(x, Rows) and x.kind == "graph" and mostly_zero(x.features):
         return None  # they go through sparse products, which a centre would end
     rows = x.flatten(1) if plan.flatten and isinstance(x, Tensor) else x

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...data.sparse import SparseMatrix
 from .activation import (
     ACTIVATIONS,
     Erf,
@@ -78,7 +79,6 @@ from .resample import (
 from .residual import Concatenate, Residual, ZeroResidual
 from .scan import scan
 from .sets import POOLS, EquivariantLinear
-from .sparse import SparseMatrix
 from .standardise import Standardise, statistics
 from .steps import (
     Embedding,

@@ -18,7 +18,7 @@ from torch import Tensor
 from ...core.errors import SpecError
 from ...data.graph import Graphs
 from ...data.rows import Inputs, Rows
-from .sparse import Selection, SparseMatrix
+from ...data.sparse import Selection, SparseMatrix
 
 __all__ = [
     "AGGREGATES",

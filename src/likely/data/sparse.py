@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from ...core.quiet import quiet
+from ..core.quiet import quiet
 
 __all__ = ["Selection", "SparseMatrix"]
 

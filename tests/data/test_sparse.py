@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.func import grad, hessian, jacrev, jvp, vmap
 
-from likely.networks.layers.sparse import Selection, SparseMatrix
+from likely.data.sparse import Selection, SparseMatrix
 
 
 def made(dtype=torch.float64):
