@@ -175,8 +175,8 @@ class Classifier(ClassifierMixin, Supervised):
 
     def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:
         informed = with_evidence(self, x, targets, weight, len(self.classes_))
-        if isinstance(informed, Rows):
-            self.n_features_in_ = informed.shape[0] if not informed.positional else self.n_features_in_
+        if isinstance(informed, Rows) and not informed.positional:
+            self.n_features_in_ = informed.shape[0]
         return informed
 
     def _check_classes(self, likelihood: Likelihood) -> None:
