@@ -19,13 +19,13 @@ from scipy import stats
 from torch import Tensor
 
 from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
-from ...core.spec import as_spec
 from ...inference import Conditional, GaussianPosterior, Posterior, Problem
 from ...inference.linear.design import Design, Regression
 from ...inference.linear.information import Information, information, meat, pseudo_inverse
-from ...priors import Flat, Prior
+from ...priors import Flat
 from .fit_measures import deviance_of, dispersion_of
 from .summary import Summary
+from .texts import prior_of
 
 __all__ = ["Columns", "recorded", "summarise"]
 
@@ -207,7 +207,7 @@ def _groups(clusters: Any, rows: int) -> Tensor:
 
 
 def _check_prior(model: Any) -> None:
-    prior = as_spec(model.prior, Prior, "prior")
+    prior = prior_of(model, None)
     if prior != Flat():
         raise SpecError(
             f"prior={prior!r} pulls the coefficients towards 0, so the errors of this estimate are not known. Fit with "
