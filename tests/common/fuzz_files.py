@@ -136,6 +136,10 @@ def examples():
             (likely.LanguageModel(networks.Transformer(4, 2, 1), context=6, **small), WORDS, None),
             (likely.LanguageModel(networks.LRU(4, 2, 1), tokens="bpe(size=260)", context=6, **small), WORDS, None),
         ],
+        "MaskedLanguageModel": [
+            (likely.MaskedLanguageModel(networks.Transformer(4, 2, 1), context=6, **small), WORDS, None),
+            (likely.MaskedLanguageModel(networks.GRU(3), next_sentence=True, context=6, **small), [WORDS], None),
+        ],
         "LatentDirichlet": [(likely.LatentDirichlet(2), COUNTS, None)],
         "Mixture": [(likely.Mixture(mixed, n_components=2), columns, None)],
         "NaiveBayes": [(likely.NaiveBayes(mixed), columns, LABELS)],

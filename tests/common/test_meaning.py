@@ -167,6 +167,9 @@ EXAMPLES: dict[str, list[Example]] = {
         ),
         Example(lambda: models.LanguageModel(random_state=0), WORDS, columns=False, options={"length": 6}),
     ],
+    "MaskedLanguageModel": [
+        Example(lambda: models.MaskedLanguageModel(GRU(4), context=6, **TRAINED), WORDS, weighted=False, columns=False)
+    ],
     "BayesianNetwork": [
         Example(lambda: models.BayesianNetwork([("rain", "wet")], random_state=0), form, columns=False)
         for form in (WEATHER, pd.DataFrame(WEATHER.to_dict(as_series=False)), WEATHER.to_dicts())

@@ -73,6 +73,10 @@ MODELS = {
         ["to be or not to be", "that is the question", "so be it"],
     ),
     "LatentDirichlet": (lambda seed: models.LatentDirichlet(2, random_state=seed), COUNTS),
+    "MaskedLanguageModel": (
+        lambda seed: models.MaskedLanguageModel(GRU(4), context=6, inference=QUICK, random_state=seed),
+        ["to be or not to be", "that is the question", "so be it"],
+    ),
     "Mixture": (lambda seed: models.Mixture(Poisson(), 2, random_state=seed), COUNTS[:, :2]),
     "NaiveBayes": (lambda seed: models.NaiveBayes(random_state=seed), X, LABELS),
     "PCA": (lambda seed: models.PCA(2, random_state=seed), X),

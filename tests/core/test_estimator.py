@@ -50,6 +50,10 @@ def _fitted(name):
         "Hopfield": lambda cls: (cls(random_state=0).fit(signs[:3]), signs),
         "LanguageModel": lambda cls: (cls().fit(["one text", "two texts"]), ["one text", "two texts"]),
         "LatentDirichlet": lambda cls: (cls(2, random_state=0).fit(counts), counts),
+        "MaskedLanguageModel": lambda cls: (
+            cls("gru(3)", inference=MAP(epochs=1), random_state=0).fit(["one text", "two texts"]),
+            ["one text", "two texts"],
+        ),
         "Table": lambda cls: (cls().fit(FRAME), FRAME),
         "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),
         "WordVectors": lambda cls: (cls(4, min_count=1, random_state=0).fit(["a b a", "b a c"]), ["a", "c"]),

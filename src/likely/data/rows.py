@@ -17,7 +17,7 @@ from torch import Tensor
 
 from ..core.errors import DataError
 
-__all__ = ["Inputs", "Ragged", "Rows", "index_of_parts", "offsets_from", "row_size"]
+__all__ = ["Inputs", "Ragged", "Rows", "arranged", "index_of_parts", "offsets_from", "row_size"]
 
 WINDOW = 32
 """Batches whose rows are sorted by length together."""
@@ -129,13 +129,23 @@ class Rows(ABC):
 
         Only rows of the same few dozen batches are exchanged, so every epoch mixes them anew.
         """
-        full = len(order) // batch_size
-        lengths = self.lengths.cpu()
-        windows = order.split(WINDOW * batch_size)
-        by_length = torch.cat([window[lengths[window].argsort(stable=True)] for window in windows])
-        whole = by_length[: full * batch_size].view(full, batch_size)
-        mixed = whole[torch.randperm(full, generator=generator)].reshape(-1)
-        return torch.cat([mixed, by_length[full * batch_size :]])
+        return arranged(self.lengths.cpu(), order, batch_size, generator)
+
+
+def arranged(lengths: Tensor, order: Tensor, batch_size: int, generator: torch.Generator) -> Tensor:
+    """An order of rows of these lengths, changed so that those of similar length share a batch.
+
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> order = arranged(torch.tensor([1, 9, 1, 9]), torch.arange(4), 2, generator)
+    >>> sorted(map(sorted, order.view(2, 2).tolist()))
+    [[0, 2], [1, 3]]
+    """
+    full = len(order) // batch_size
+    windows = order.split(WINDOW * batch_size)
+    by_length = torch.cat([window[lengths[window].argsort(stable=True)] for window in windows])
+    whole = by_length[: full * batch_size].view(full, batch_size)
+    mixed = whole[torch.randperm(full, generator=generator)].reshape(-1)
+    return torch.cat([mixed, by_length[full * batch_size :]])
 
 
 Inputs = Tensor | Rows

@@ -22,6 +22,7 @@ from .problem import Inference, Problem
 from .training.adversarial import AdversarialTraining
 from .training.averaging import EMA, SWA, Average
 from .training.ensemble import Ensemble
+from .training.low_rank import LowRank
 from .training.map import MAP, Noise
 from .training.mc_dropout import DropoutPosterior, MCDropout
 from .training.truncation import Truncation
@@ -50,6 +51,7 @@ __all__ = [
     "LaplacePosterior",
     "Latent",
     "LatentFit",
+    "LowRank",
     "MCDropout",
     "Newton",
     "Noise",

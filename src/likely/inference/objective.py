@@ -175,7 +175,8 @@ class Joint(Objective):
 class RowDensity(Objective):
     """p(x; θ) or p(x | condition; θ): the module gives log p of each row itself, exactly or as a lower bound.
 
-    `random` says that the module draws random numbers: then a bound is met by an unbiased draw of it.
+    `random` says that the module draws random numbers: then a bound is met by an unbiased draw of it. What stands for
+    log p and is neither, such as a pseudo-log-likelihood, is an "estimate".
 
     >>> sorted(RowDensity("Flow").offers), sorted(RowDensity("VAE", "bound", random=True).offers)
     (['exact', 'losses', 'rows'], ['losses', 'rows'])
@@ -184,7 +185,12 @@ class RowDensity(Objective):
     """
 
     def __init__(
-        self, name: str, kind: Literal["exact", "bound"] = "exact", *, random: bool = False, expectations: bool = False
+        self,
+        name: str,
+        kind: Literal["exact", "bound", "estimate"] = "exact",
+        *,
+        random: bool = False,
+        expectations: bool = False,
     ) -> None:
         self.name, self.kind, self.random = name, kind, random
         exact = {"exact"} if kind == "exact" and not random else set()
@@ -219,6 +225,7 @@ def refuse(inference: Inference, objective: Objective) -> None:
     missing = [need for need in QUESTIONS if need in inference.needs - objective.offers]
     if not missing:
         return
-    reason = "gives a bound" if missing[0] == "exact" and "rows" in objective.offers else "has none"
+    given = "an estimate" if getattr(objective, "kind", "bound") == "estimate" else "a bound"
+    reason = f"gives {given}" if missing[0] == "exact" and "rows" in objective.offers else "has none"
     who, names = type(inference).__name__, ", ".join(able(objective))
     raise SpecError(f"{who} needs {QUESTIONS[missing[0]]}; {objective.name} {reason}: use {names}.")

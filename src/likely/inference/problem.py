@@ -47,6 +47,8 @@ class Problem:
     """Whether the user chose the seed; if not, a resumed fit may take that of its checkpoint."""
     encode: Callable[[Any, Any, Any], Dataset] | None = None
     """Turns raw (X, y, sample_weight) into a dataset like `data`, for validation rows given by the user."""
+    vocabulary: Any = None
+    """What token numbers mean, where rows are texts."""
     title: str = "fit"
     verbose: bool = False
     adversary: Any = None
@@ -132,6 +134,8 @@ class Inference(Spec, axis="inference"):
     """The questions that a problem must answer: names in `likely.inference.objective.QUESTIONS`."""
     integrates: ClassVar[bool] = False
     """Whether it averages over θ instead of choosing one: then the posterior must be proper."""
+    descends: ClassVar[bool] = False
+    """Whether it goes on, by gradients, from the parameters of the module that it is given."""
 
     def fit(self, problem: Problem) -> Posterior:
         """The posterior of the problem's parameters."""

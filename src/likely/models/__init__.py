@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from ..core.finding import found_by
+
 if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
     from .forecasting.forecaster import Forecaster
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from .kernel.gaussian_process import GaussianProcess
     from .kernel.kernel_ridge import KernelRidge
     from .kernel.support_vector import SupportVector
+    from .language.masked_model import MaskedLanguageModel
     from .language.model import LanguageModel
     from .language.word_vectors import WordVectors
     from .linear_gaussian.factor_analysis import FactorAnalysis
@@ -60,6 +63,7 @@ __all__ = [
     "KernelRidge",
     "LanguageModel",
     "LatentDirichlet",
+    "MaskedLanguageModel",
     "Mixture",
     "NaiveBayes",
     "Perceptron",
@@ -91,6 +95,7 @@ _FILES = {
     "KernelRidge": "kernel.kernel_ridge",
     "LanguageModel": "language.model",
     "LatentDirichlet": "topics.latent_dirichlet",
+    "MaskedLanguageModel": "language.masked_model",
     "Mixture": "mixtures.mixture",
     "NaiveBayes": "mixtures.naive_bayes",
     "PCA": "linear_gaussian.pca",
@@ -111,6 +116,9 @@ def find(name: str) -> type | None:
     <class 'likely.models.supervised.regressor.Regressor'>
     """
     return getattr(importlib.import_module(f".{_FILES[name]}", __name__), name) if name in _FILES else None
+
+
+found_by(find)
 
 
 def __getattr__(name: str) -> Any:

@@ -139,17 +139,23 @@ class StackedLayers(nn.Module):
             after.append(now)
         return self.readout(h), tuple(after)
 
-    def forward(self, x: Inputs) -> Tensor:
-        h, present = steps_of(x, tokens=self.embedding is not None)
-        if self.embedding is not None:
-            h = self.embedding(h)
-        two = False
+    def hidden(self, steps: Tensor, present: Tensor | None = None) -> Tensor:
+        """The outputs of the last layer at each step, to be read by `read`; `present` says which there are, (n, t)."""
+        h = steps if self.embedding is None else self.embedding(steps)
         for layer in self.layers:
             h = self.dropout(layer(h, present))
-            two = layer.back is not None
+        return h
+
+    def read(self, h: Tensor) -> Tensor:
+        """η of outputs of the last layer."""
+        return self.readout(h)
+
+    def forward(self, x: Inputs) -> Tensor:
+        steps, present = steps_of(x, tokens=self.embedding is not None)
+        h = self.hidden(steps, present)
         if self.output == "each":
             return at_each(x, self.readout(h))
-        if self.output == "last" and two:
+        if self.output == "last" and any(layer.back is not None for layer in self.layers):
             ahead, back = h.chunk(2, -1)
             return self.readout(torch.cat([pooled(ahead, present, "last"), back[:, 0]], -1))
         return self.readout(pooled(h, present, self.output))

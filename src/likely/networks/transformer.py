@@ -197,7 +197,11 @@ class StepsTransformer(nn.Module):
         self.encoder = encoder
         self.head = None if tied else affine(encoder.width, out_features, bias)
 
-    def _read(self, h: Tensor) -> Tensor:
+    def hidden(self, steps: Tensor, present: Tensor | None = None) -> Tensor:
+        """What the encoder makes of steps, to be read by `read`; `present` says which there are, (n, t)."""
+        return self.encoder(self.size * self.embed(steps), present)
+
+    def read(self, h: Tensor) -> Tensor:
         """η of what the encoder gives: by a map of its own, or by the vectors of the first tokens."""
         return functional.linear(h, self.embed.weight[: self.out_features]) if self.head is None else self.head(h)  # type: ignore[index]
 
@@ -208,11 +212,11 @@ class StepsTransformer(nn.Module):
     def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
         """η (n, out) of the sequences so far, whose next step is x, and the state after it: their keys and values."""
         h, state = self.encoder.step(self.size * self.embed(one_step(x, tokens=self.tokens)), state)
-        return self._read(h), state
+        return self.read(h), state
 
     def forward(self, x: Inputs) -> Tensor:
         steps, present = steps_of(x, tokens=self.tokens)
-        out = self._read(self.encoder(self.size * self.embed(steps), present))
+        out = self.read(self.hidden(steps, present))
         return at_each(x, out) if self.encoder.output == "each" else out
 
 

@@ -90,6 +90,11 @@ class Distill(Inference):
         return self.by.dtype
 
     @property
+    def descends(self) -> bool:  # type: ignore[override]
+        """Whether the inference inside goes on from given parameters."""
+        return self.by.descends
+
+    @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """A likelihood, whose answers the teacher gives too, and what the inference inside needs."""
         return self.by.needs | {"likelihood"}

@@ -84,6 +84,7 @@ class MAP(Inference):
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"losses"})
+    descends: ClassVar[bool] = True
 
     optimizer: Optimizer = Adam()
     epochs: int = 200

@@ -54,6 +54,11 @@ class MCDropout(Inference):
         return self.by.dtype
 
     @property
+    def descends(self) -> bool:  # type: ignore[override]
+        """Whether the inference inside goes on from given parameters."""
+        return self.by.descends
+
+    @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """What the inference inside needs."""
         return self.by.needs | {"rows"}

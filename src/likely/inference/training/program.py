@@ -234,7 +234,9 @@ class Stacked(Program):
 
     def __init__(self, problem: Problem, modules: Sequence[nn.Module]) -> None:
         super().__init__(problem, modules, stacked=True)
-        self._outputs = batched(self.module) or torch.vmap(self._forward, randomness="different")
+        frozen = any(name not in self.parameters for name, _ in self.module.named_parameters())
+        whole = None if frozen else batched(self.module)  # which takes all weights from the members
+        self._outputs = whole or torch.vmap(self._forward, randomness="different")
 
     def _leaf(self, parameter: Tensor, value: Tensor) -> Tensor:
         return value.detach().requires_grad_()

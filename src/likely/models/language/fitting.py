@@ -1,32 +1,31 @@
-"""How a language model with a network is trained: windows of text as the rows of a problem."""
+"""How a language model with a network is trained: pieces of text as the rows of a problem."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
-import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ...core import distributed
-from ...core.errors import TrainingError
+from ...core.errors import SpecError, TrainingError
 from ...core.random import isolated, seed_of
 from ...core.shapes import without_numbers
 from ...core.spec import as_spec
 from ...core.threads import footprint, threads_for
-from ...core.validation import as_weights, device_of
-from ...data.text import as_texts
+from ...data.text import Tokens, Vocabulary
 from ...inference import MAP, Inference, Posterior, Problem
+from ...inference.dataset import Dataset
 from ...inference.objective import RowDensity, refuse
+from ...inference.training.fine_tune import vocabulary_at_start
 from ...inference.work import rows_per_step
 from ...optim import AdamW, Cosine
 from ...priors import Prior
-from .module import LanguageModule
-from .texts import joined
+from .masked_rows import SentencePairs
 from .windows import Windows
 
-__all__ = ["automatic", "blank", "trained", "work_of"]
+__all__ = ["automatic", "blank", "trained", "vocabulary_for", "work_of"]
 
 STEPS, BATCH = 3_000, 16
 MEASURED = 64
@@ -41,40 +40,35 @@ def automatic(windows: int) -> Inference:
     return MAP(optimizer, steps=steps, batch_size=batch, schedule=Cosine(final=0.02, warmup=0.05), clip_norm=1.0)
 
 
-def trained(model: Any, values: np.ndarray, offsets: np.ndarray, weight: Tensor | None) -> Posterior:
-    """The posterior of a model's network, from texts that lie one after the other."""
-    device = device_of(model.device)
+def trained(
+    model: Any,
+    data: Windows | SentencePairs,
+    encode: Callable[[Any, Any], Dataset],
+    auto: Callable[[int], Inference],
+    kind: Literal["exact", "estimate"] = "exact",
+) -> Posterior:
+    """The posterior of a model's network, from pieces of text; `encode` makes those of validation texts."""
+    chosen = isinstance(model.inference, str) and model.inference == "auto"
+    inference = auto(len(data)) if chosen else as_spec(model.inference, Inference, "inference")
 
-    def windows(values: np.ndarray, offsets: np.ndarray, weight: Tensor | None, dtype: torch.dtype) -> Windows:
-        texts, starts = torch.from_numpy(values), torch.from_numpy(offsets)
-        return Windows.of(texts, starts, model.context, weight, dtype).on(device)
-
-    rows = windows(values, offsets, weight, torch.float32)
-    auto = isinstance(model.inference, str) and model.inference == "auto"
-    inference = automatic(len(rows)) if auto else as_spec(model.inference, Inference, "inference")
-
-    def encode(texts: Any, _: Any, more: Any) -> Windows:
-        given = as_texts(texts, "validation")
-        own = as_weights(more, given)
-        return windows(*joined(model.vocabulary_, given, model.ends_, "validation"), own, inference.dtype)
-
-    def build(seed: int) -> LanguageModule:
+    def build(seed: int) -> nn.Module:
         with isolated(seed):
-            return _module(model)
+            return model._module()
 
     problem = Problem(
         build=build,
-        objective=RowDensity(type(model).__name__),
+        objective=RowDensity(type(model).__name__, kind),
         prior=as_spec(model.prior, Prior, "prior"),
-        data=rows.to(inference.dtype),
+        data=data.to(inference.dtype),
         seed=distributed.agreed(seed_of(model.random_state)),
         seeded=model.random_state is not None,
-        encode=encode,
+        encode=lambda texts, _, weight: encode(texts, weight).to(inference.dtype),
+        vocabulary=model.vocabulary_,
         title=type(model).__name__,
         verbose=bool(model.verbose),
     )
     refuse(inference, problem.objective)
-    with threads_for(work_of(model) * rows.context * rows_per_step(inference, len(rows))):
+    with threads_for(work_of(model) * data.context * rows_per_step(inference, len(data))):
         posterior = inference.fit(problem)
     for name, value in posterior.parameters.items():
         if not bool(torch.isfinite(value).all()):
@@ -82,24 +76,29 @@ def trained(model: Any, values: np.ndarray, offsets: np.ndarray, weight: Tensor 
     return posterior
 
 
+def vocabulary_for(model: Any, texts: list[str]) -> Vocabulary:
+    """The vocabulary of texts, or that of the model which the inference begins at."""
+    own = as_spec(model.tokens, Tokens, "tokens").fit(texts)
+    auto = isinstance(model.inference, str) and model.inference == "auto"
+    known = None if auto else vocabulary_at_start(as_spec(model.inference, Inference, "inference"))
+    if known is not None and type(known) is not type(own):
+        raise SpecError(f"tokens={model.tokens!r}, but the start of FineTune cuts text into {known.kind}.")
+    return own if known is None else known
+
+
 def work_of(model: Any) -> float:
     """Multiply-adds of the largest operation of a model's network, for one token."""
     tokens = min(model.context, MEASURED)
     with isolated(0):
-        return footprint(_module(model).eval(), torch.zeros(2, tokens + 1, dtype=torch.long)).work / tokens
+        return footprint(model._module().network.eval(), torch.zeros(2, tokens, dtype=torch.long)).work / tokens
 
 
 def blank(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
     """The posterior in a file, for the module that the model's specs build."""
     try:
         with without_numbers():
-            module = _module(model)
+            module = model._module()
     except (RuntimeError, NotImplementedError):  # a network whose building needs real numbers
         with isolated(0):
-            module = _module(model)
+            module = model._module()
     return Posterior.kinds[learned["kind"]].restore(module, learned, tensors)
-
-
-def _module(model: Any) -> LanguageModule:
-    symbols, outputs = model._sizes()
-    return LanguageModule(model.network, symbols, outputs, model.context)

@@ -23,16 +23,18 @@ from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
 from ...core.estimator import Estimator
 from ...core.random import drawing
 from ...core.spec import as_spec, fold, is_integer
-from ...core.validation import as_weights
-from ...data.text import Characters, Tokens, as_texts, vocabulary_from_json
+from ...core.validation import as_weights, device_of
+from ...data.text import Characters, as_texts, vocabulary_from_json
 from ...decoding import Decoding, Sample
 from ...priors import Flat, Prior
 from ..reports import Reports
-from .fitting import blank, trained, work_of
+from .fitting import automatic, blank, trained, vocabulary_for, work_of
 from .kneser_ney import KneserNey
+from .module import LanguageModule
 from .ngram import NGram
 from .texts import joined, kept
 from .trained import Trained
+from .windows import Windows
 
 __all__ = ["LanguageModel"]
 
@@ -82,14 +84,14 @@ class LanguageModel(Reports, DensityMixin, Estimator):
             self.__dict__.pop(learned, None)
         counted = self._check_arguments()
         given, ends = as_texts(texts), not isinstance(texts, str)
-        vocabulary = as_spec(self.tokens, Tokens, "tokens").fit(given)
+        vocabulary = vocabulary_for(self, given)
         values, offsets = joined(vocabulary, given, ends)
         if len(values) == len(given) * (1 + ends):
             raise DataError(f"texts has no tokens: {self.tokens!r} sees nothing in it.")
         weight = as_weights(sample_weight, given)
         self.vocabulary_, self.ends_ = vocabulary, ends
         if counted is None:
-            self.posterior_ = trained(self, values, offsets, weight)
+            self.posterior_ = trained(self, self._windows(values, offsets, weight), self._held_out, automatic)
             return self
         times = np.ones(len(given)) if weight is None else weight.numpy()
         values, offsets = kept(values, offsets, times > 0)
@@ -106,6 +108,17 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         if self.inference != "auto" or as_spec(self.prior, Prior, "prior") != Flat():
             raise SpecError('NGram is fitted by counting: leave inference="auto" and prior=Flat(), or use a network.')
         return as_spec(self.network, NGram, "network")
+
+    def _windows(self, values: np.ndarray, offsets: np.ndarray, weight: Tensor | None) -> Windows:
+        texts, starts = torch.from_numpy(values), torch.from_numpy(offsets)
+        return Windows.of(texts, starts, self.context, weight).on(device_of(self.device))
+
+    def _held_out(self, texts: Any, weight: Any) -> Windows:
+        given = as_texts(texts, "validation")
+        return self._windows(*joined(self.vocabulary_, given, self.ends_, "validation"), as_weights(weight, given))
+
+    def _module(self) -> LanguageModule:
+        return LanguageModule(self.network, *self._sizes(), self.context)
 
     def _sizes(self) -> tuple[int, int]:
         """Symbols that are read, the boundary included, and symbols that may come next."""
