@@ -81,6 +81,11 @@ class AdversarialTraining(Inference):
         return self.by.dtype
 
     @property
+    def descends(self) -> bool:  # type: ignore[override]
+        """Whether the inference inside goes on from given parameters."""
+        return self.by.descends
+
+    @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]
         """A likelihood of targets, and what the inference inside needs."""
         return self.by.needs | {"likelihood"}

@@ -49,7 +49,7 @@ class FineTune(Inference):
     speaks of A and B. What is found are plain weights in each case, so predictions cost what they always did, and the
     file of the model needs no other file.
 
-    `by` is `MAP`, or an inference over it: `Ensemble`, `MCDropout`, `Distill`.
+    `by` is `MAP`, or an inference over it: `Ensemble`, `MCDropout`, `Distill`, `AdversarialTraining`.
 
     >>> from likely import Classifier, Regressor
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 4.0, 9.0]
@@ -85,7 +85,7 @@ class FineTune(Inference):
                 require(False, self, "train", '"all", "head" or LowRank()')
             set_(self, "train", as_spec(self.train, LowRank, "train"))
         if not self.by.descends:
-            names = "MAP, Ensemble, MCDropout or Distill"
+            names = "MAP, Ensemble, MCDropout, Distill or AdversarialTraining"
             raise SpecError(f"FineTune(by={type(self.by).__name__}()): it cannot begin at given weights; use {names}.")
 
     @property
