@@ -13,7 +13,7 @@ from likely.networks.layers.steps import Embedding
 @pytest.mark.parametrize("name", registered(Network))
 def test_the_head_is_what_depends_on_how_many_numbers_describe_a_target(name):
     network = registered(Network)[name].example()
-    for shape in ((3, 8, 8), (1, 4, 4), (1, 28, 28), (6, 2), (6,)):
+    for shape in ((3, 8, 8), (1, 6, 6), (6, 2), (6,)):
         try:
             narrow, wide = (dict(network.build(shape, out).named_parameters()) for out in (2, 5))
         except (ValueError, RuntimeError, TypeError, NotImplementedError, IndexError):
