@@ -12,7 +12,7 @@ from likely.inference import MAP
 from likely.networks import Network, UNet
 from likely.networks.layers.conv import Conv
 from likely.networks.layers.resample import UPSAMPLES, max_with_indices
-from likely.networks.u_net import Double, Level, Padded, Raise
+from likely.networks.u_net import ConditionedBlock, Level, Padded, Raise
 from likely.optim import Adam
 
 SKIPS = ("concatenate", "add")
@@ -100,9 +100,9 @@ def test_every_level_hears_of_a_condition(in_shape, patch):
     assert answers.shape == (4, *(in_shape[1:] or in_shape), 2)
     torch.testing.assert_close(net(x[:1], told[:1]), answers[:1])
     assert bool(((answers - net(x, told + 1.0)).abs().flatten(1).amax(1) > 0).all())
-    doubles = [part for part in net.modules() if isinstance(part, Double)]
-    assert len(doubles) == 3  # down, below, up
-    for part in doubles:
+    blocks = [part for part in net.modules() if isinstance(part, ConditionedBlock)]
+    assert len(blocks) == 3  # down, below, up
+    for part in blocks:
         part.hear.weight.data.zero_()
         part.hear.bias.data.zero_()
     torch.testing.assert_close(net(x, told), net(x, -told))

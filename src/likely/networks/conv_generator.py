@@ -26,8 +26,8 @@ class ConvGenerator(Network):
     """From a vector to the pixels of images of `size` (height, width), flat: out_features / pixels are its channels.
 
     A dense layer makes images with the first of `channels`, 2^L times smaller for L numbers of channels; each
-    `TransposedConv` with a kernel of `kernel` doubles them. `norm` is "batch", "layer" or None. A size that cannot be
-    halved so often is cut from a larger one.
+    `TransposedConv` with a kernel of `kernel` doubles them. `norm` is "batch", "layer", "group" or None. A size that
+    cannot be halved so often is cut from a larger one.
 
     >>> import torch
     >>> net = ConvGenerator((28, 28), channels=(16, 8)).build((4,), 28 * 28)
@@ -39,7 +39,7 @@ class ConvGenerator(Network):
     channels: tuple[int, ...] = (64, 32)
     kernel: int = 4
     activation: str = "relu"
-    norm: Literal["batch", "layer"] | None = "batch"
+    norm: Literal["batch", "layer", "group"] | None = "batch"
 
     @classmethod
     def example(cls) -> Self:

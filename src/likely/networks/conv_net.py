@@ -34,7 +34,7 @@ from .mlp import MLP
 
 __all__ = ["ConvNet"]
 
-CHANNEL_NORMS = ("batch", "layer")
+CHANNEL_NORMS = ("batch", "layer", "group")
 INCREASING = frozenset(
     ["identity", "sigmoid", "tanh", "relu", "leaky_relu", "elu", "selu", "softplus", "softsign", "erf"]
 )
@@ -62,7 +62,7 @@ class ConvNet(Network):
     dilation: int = 1
     downsample: Literal["max", "mean", "stride"] | None = "max"
     activation: str = "relu"
-    norm: Literal["batch", "layer"] | None = None
+    norm: Literal["batch", "layer", "group"] | None = None
     dropout: float = 0.0
     hidden: tuple[int, ...] = (128,)
     pool: Literal["flatten", "mean"] = "flatten"
@@ -153,7 +153,7 @@ def tiny_images(rows: int, generator: torch.Generator) -> Any:
     return torch.randn(rows, 1, 6, 6, generator=generator).numpy()
 
 
-def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS) -> None:
+def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS, norms: tuple[str, ...] = CHANNEL_NORMS) -> None:
     """Check what all networks of convolutions let a person choose."""
     whole = isinstance(spec.channels, tuple) and spec.channels and all(is_integer(c) for c in spec.channels)
     require(bool(whole), spec, "channels", "a tuple of positive integers, such as (32, 64)")
@@ -162,8 +162,8 @@ def require_choices(spec: Any, paddings: tuple[str, ...] = PADDINGS) -> None:
     require(is_among(spec.activation, ACTIVATIONS), spec, "activation", f"one of {', '.join(ACTIVATIONS)}")
     require(is_among(spec.init, INITS), spec, "init", f"one of {', '.join(INITS)}")
     require(is_fraction(spec.dropout), spec, "dropout", "a probability, 0 or more and below 1")
-    norms = spec.norm is None or spec.norm in CHANNEL_NORMS
-    require(norms, spec, "norm", f"None or one of {', '.join(CHANNEL_NORMS)}")
+    known = spec.norm is None or is_among(spec.norm, norms)
+    require(known, spec, "norm", f"None or one of {', '.join(norms)}")
 
 
 def check_images(network: Network, x: Inputs) -> None:

@@ -71,8 +71,8 @@ class ResNet(Network):
     A block has two convolutions and a shortcut. `preactivation` puts norm and activation before each convolution
     rather than after it. What is left is averaged over positions, and η is linear in it. Rows are images
     (channels, height, width), series (channels, length) or d numbers in one channel. `padding` is "zero", "circular" or
-    "reflect"; `norm` is "batch", "layer" or None. `dropout` acts between a block's convolutions. The last convolution
-    of each branch starts smaller the more blocks there are, so that signals keep their size.
+    "reflect"; `norm` is "batch", "layer", "group" or None. `dropout` acts between a block's convolutions. The last
+    convolution of each branch starts smaller the more blocks there are, so that signals keep their size.
 
     >>> net = ResNet((8, 16), blocks=1).build((3, 32, 32), 10)
     >>> net(torch.zeros(2, 3, 32, 32)).shape, net.features(torch.zeros(2, 3, 32, 32)).shape
@@ -82,7 +82,7 @@ class ResNet(Network):
     channels: tuple[int, ...] = (16, 32, 64)
     blocks: int = 2
     preactivation: bool = True
-    norm: Literal["batch", "layer"] | None = "batch"
+    norm: Literal["batch", "layer", "group"] | None = "batch"
     kernel: int = 3
     padding: Literal["zero", "circular", "reflect"] = "zero"
     activation: str = "relu"

@@ -3,9 +3,10 @@
     uₗ(h) = decodeₗ([e, up(uₗ₊₁(down(e)))]),   e = encodeₗ(h),   u_L = encode_L,   η[p] = W u₁(x)[p] + b
 
 Each level works at half the size of the one above it, and hands its result back up, where it meets what was there
-before: side by side (U-Net) or as a sum (hourglass). A condition of numbers c scales and shifts what every level sees:
+before: side by side (U-Net) or as a sum (hourglass). With a condition of numbers c, as of noisy images at a time, what
+encodes and decodes is residual, and c scales and shifts what every level sees:
 
-    encode(h, c) = … φ( (1 + A g) ∘ norm(w ∗ h) + B g ),      g = silu(W c + b)
+    encode(h, c) = s ∗ h + v ∗ φ( (1 + A g) ∘ norm(w ∗ φ(norm h)) + B g ),      g = silu(W₂ silu(W₁ c + b₁) + b₂ + W₃ c)
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..data.rows import Inputs
 from .base import Network, Shape, refuse_absurd, refuse_large
 from .condition import condition_width
 from .conv_net import (
+    CHANNEL_NORMS,
     assembled,
     check_images,
     require_choices,
@@ -34,8 +36,10 @@ from .conv_net import (
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, channel_columns, image_shape, shape_after
 from .layers.dropout import Dropout
+from .layers.init import initialise
 from .layers.resample import (
     UPSAMPLES,
+    Downsample,
     PositionMean,
     TransposedConv,
     Unpool,
@@ -43,10 +47,12 @@ from .layers.resample import (
     max_with_indices,
 )
 
-__all__ = ["ConditionedUNet", "Double", "Level", "Padded", "Patched", "PositionsFirst", "Raise", "UNet"]
+__all__ = ["ConditionedBlock", "ConditionedUNet", "Level", "Padded", "Patched", "PositionsFirst", "Raise", "UNet"]
 
-HEARD = 64
+HEARD = 128
 """Numbers in which every level hears of a condition."""
+FIRST = 0.1
+"""What a residual block begins with, times what it would be without a way around it."""
 
 
 class Raise(nn.Module):
@@ -81,6 +87,8 @@ class Raise(nn.Module):
 class Level(nn.Module):
     """decode([e, up(inner(down(e)))]) with e = encode(x): one level of a U-Net; `inner` is the level below.
 
+    Down is to the maxima of blocks, or to their means, which keep what is below 0 and tell a signal from noise.
+
     >>> inner = Conv(4, 8, 3)
     >>> level = Level(Conv(1, 4, 3), inner, Raise("nearest", 8, 4), Conv(8, 4, 3))
     >>> level(torch.zeros(1, 1, 6, 6)).shape
@@ -88,51 +96,64 @@ class Level(nn.Module):
     """
 
     def __init__(
-        self, encode: nn.Module, inner: nn.Module, up: Raise, decode: nn.Module, *, concatenate: bool = True
+        self,
+        encode: nn.Module,
+        inner: nn.Module,
+        up: Raise,
+        decode: nn.Module,
+        *,
+        concatenate: bool = True,
+        means: bool = False,
     ) -> None:
         super().__init__()
         self.encode, self.inner, self.up, self.decode = encode, inner, up, decode
         self.concatenate = concatenate
+        self.down = Downsample("mean") if means else None
 
     def forward(self, x: Tensor, *heard: Tensor) -> Tensor:
         seen = self.encode(x, *heard)
-        below, indices = max_with_indices(seen)
+        below, indices = max_with_indices(seen) if self.down is None else (self.down(seen), x.new_empty(0))
         back = self.up(self.inner(below, *heard), indices, seen.shape[2:])
         return self.decode(torch.cat([seen, back], 1) if self.concatenate else seen + back, *heard)
 
 
-class Double(nn.Module):
-    """Two convolutions with what follows them; between the first's norm and its activation a condition is heard.
+class ConditionedBlock(nn.Module):
+    """around(x) + second( (1 + A g) ∘ first(x) + B g ): two convolutions that hear g between them, and a way around.
 
-    >>> Double(Conv(1, 4, 3), nn.Tanh(), heard=2, channels=4)(torch.zeros(3, 1, 5, 5), torch.zeros(3, 2)).shape
+    >>> block = ConditionedBlock(Conv(1, 4, 3), Conv(4, 4, 3), Conv(1, 4, 1), heard=2, channels=4)
+    >>> block(torch.zeros(3, 1, 5, 5), torch.zeros(3, 2)).shape
     torch.Size([3, 4, 5, 5])
     """
 
-    def __init__(self, first: nn.Module, rest: nn.Module, heard: int, channels: int) -> None:
+    def __init__(self, first: nn.Module, second: nn.Module, around: nn.Module, heard: int, channels: int) -> None:
         super().__init__()
-        self.first, self.rest = first, rest
+        self.first, self.second, self.around = first, second, around
         self.hear = nn.Linear(heard, 2 * channels)
-        self.hear.weight.data.mul_(0.1)  # a level begins as one without a condition, nearly
 
     def forward(self, x: Tensor, heard: Tensor) -> Tensor:
         scale, shift = self.hear(heard).unflatten(1, (-1, *(1 for _ in x.shape[2:]))).chunk(2, 1)
-        return self.rest(torch.addcmul(shift, self.first(x), 1 + scale))
+        return self.around(x) + self.second(torch.addcmul(shift, self.first(x), 1 + scale))
 
 
 class Patched(nn.Module):
     """Runs a module on blocks of `patch` positions along each axis, and turns its answer into positions again.
 
+    `last` is what its answer goes through before.
+
     >>> Patched(1, 4, 2, nn.Identity())(torch.zeros(3, 1, 6, 8)).shape
     torch.Size([3, 4, 6, 8])
     """
 
-    def __init__(self, width: int, channels: int, patch: int, inner: nn.Module, dims: int = 2) -> None:
+    def __init__(
+        self, width: int, channels: int, patch: int, inner: nn.Module, dims: int = 2, last: nn.Module | None = None
+    ) -> None:
         super().__init__()
         self.down = Conv(width, channels, patch, stride=patch, padding="valid", dims=dims)
-        self.inner, self.up = inner, TransposedConv(channels, channels, patch, dims=dims)
+        self.inner, self.last = inner, nn.Identity() if last is None else last
+        self.up = nn.Identity() if patch == 1 else TransposedConv(channels, channels, patch, dims=dims)
 
     def forward(self, x: Tensor, *heard: Tensor) -> Tensor:
-        return self.up(self.inner(self.down(x), *heard))
+        return self.up(self.last(self.inner(self.down(x), *heard)))
 
 
 class Padded(nn.Module):
@@ -175,11 +196,15 @@ class ConditionedUNet(nn.Module):
 
     def __init__(self, condition: int, network: nn.Sequential) -> None:
         super().__init__()
-        self.ear = nn.Sequential(nn.Linear(condition, HEARD), nn.SiLU())
+        self.ear = nn.Sequential(nn.Linear(condition, HEARD), nn.SiLU(), nn.Linear(HEARD, HEARD))
+        self.around = nn.Linear(condition, HEARD, bias=False)
+        for layer in (self.ear[0], self.ear[2], self.around):
+            initialise(layer.weight.data, "he", "silu")  # what is heard stays as loud as it was told
         self.network = network
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
-        heard = self.ear(condition.flatten(1).to(x.dtype))
+        told = condition.flatten(1).to(x.dtype)
+        heard = functional.silu(self.ear(told) + self.around(told))
         for name, part in self.network.named_children():
             x = part(x, heard) if name == "features" else part(x)
         return x
@@ -188,7 +213,9 @@ class ConditionedUNet(nn.Module):
 class UNet(Network):
     """A level for each number of `channels`, every one at half the size of the one before.
 
-    A level has two convolutions on the way down and two on the way up, each followed by norm, activation and dropout.
+    A level has two convolutions on the way down and two on the way up, each followed by norm, activation and dropout;
+    with a condition of numbers they are residual, norm and activation come first, and `norm="auto"` is "group", else
+    "batch", whose averages would mix images of much noise with those of little.
     `upsample` is "nearest", "bilinear", "unpool" (to where the maxima were) or "transposed" (a learned kernel); `skip`
     is "concatenate" (U-Net) or "add" (hourglass). With `output="each"` η is (n, height, width, …), an answer for
     each pixel, so `Classifier(network=UNet()).fit(images, labels)` with labels (n, height, width) segments images;
@@ -207,7 +234,7 @@ class UNet(Network):
     kernel: int = 3
     padding: Literal["zero", "circular", "reflect"] = "zero"
     activation: str = "relu"
-    norm: Literal["batch", "layer"] | None = "batch"
+    norm: Literal["auto", "batch", "layer", "group"] | None = "auto"
     dropout: float = 0.0
     init: str = "he"
     patch: int = 1
@@ -221,7 +248,7 @@ class UNet(Network):
         return tiny_images(rows, generator)
 
     def validate(self) -> None:
-        require_choices(self, ("zero", "circular", "reflect"))
+        require_choices(self, ("zero", "circular", "reflect"), ("auto", *CHANNEL_NORMS))
         require(self.upsample in UPSAMPLES, self, "upsample", f"one of {', '.join(UPSAMPLES)}")
         require(self.skip in ("concatenate", "add"), self, "skip", "concatenate or add")
         require(self.output in ("each", "mean"), self, "output", "each or mean")
@@ -238,12 +265,16 @@ class UNet(Network):
 
     def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         if condition is None:
-            return self._network(in_shape, out_features)
+            return self._with_norm("batch")._network(in_shape, out_features)
         shape, axis = self.features_at(in_shape)
         size = math.prod(condition)
         if size and condition_width(condition, shape, axis) < size:  # an image beside x
             return self.conditioned(in_shape, out_features, condition)
-        return ConditionedUNet(size, self._network(in_shape, out_features, HEARD))
+        return ConditionedUNet(size, self._with_norm("group")._network(in_shape, out_features, HEARD))
+
+    def _with_norm(self, norm: Literal["batch", "group"]) -> UNet:
+        """With this one, if a person left it open."""
+        return self.replace(norm=norm) if self.norm == "auto" else self
 
     def _network(self, in_shape: Shape, out_features: int, heard: int = 0) -> nn.Sequential:
         """Levels, head and output; with `heard` numbers that the levels are told."""
@@ -263,10 +294,11 @@ class UNet(Network):
     def _features(self, shape: tuple[int, ...], heard: int) -> Padded:
         """All levels, from the largest images down."""
         dims, own = len(shape) - 1, self.channels[0]
-        if self.patch == 1:
+        if self.patch == 1 and not heard:
             return Padded(self._level(shape[0], self.channels, dims, heard), self._multiple)
         levels = self._level(own, self.channels, dims, heard)
-        return Padded(Patched(shape[0], own, self.patch, levels, dims), self._multiple)
+        last = nn.Sequential(*self._ready(own)) if heard else None
+        return Padded(Patched(shape[0], own, self.patch, levels, dims, last), self._multiple)
 
     @property
     def _multiple(self) -> int:
@@ -282,17 +314,21 @@ class UNet(Network):
         up = Raise(self.upsample, below[0], own, dims)
         concatenate = self.skip == "concatenate"
         decode = self._double(2 * own if concatenate else own, own, dims, heard)
-        return Level(encode, inner, up, decode, concatenate=concatenate)
+        means = heard > 0 and self.upsample != "unpool"
+        return Level(encode, inner, up, decode, concatenate=concatenate, means=means)
 
     def _double(self, width: int, channels: int, dims: int, heard: int) -> nn.Module:
-        """Two convolutions, each with what follows it."""
-        layers: list[nn.Module] = []
-        for before in (width, channels):
-            layers.append(started(self, before, channels, dims=dims))
-            layers += [] if self.norm is None else [ChannelNorm(self.norm, channels)]
-            layers.append(activation(self.activation))
-            layers += [Dropout(self.dropout)] if self.dropout else []
+        """Two convolutions, each with what follows it; or, where a condition is heard, with what comes before it."""
+        convolutions = [started(self, before, channels, dims=dims) for before in (width, channels)]
         if not heard:
-            return nn.Sequential(*layers)
-        told = 1 if self.norm is None else 2
-        return Double(nn.Sequential(*layers[:told]), nn.Sequential(*layers[told:]), heard, channels)
+            return nn.Sequential(*(layer for conv in convolutions for layer in (conv, *self._ready(channels))))
+        norm, *rest = self._ready(channels) if self.norm else (nn.Identity(), *self._ready(channels))
+        convolutions[1].weight.data.mul_(FIRST)
+        around = nn.Identity() if width == channels else Conv(width, channels, 1, dims=dims)
+        first = nn.Sequential(*self._ready(width), convolutions[0], norm)
+        return ConditionedBlock(first, nn.Sequential(*rest, convolutions[1]), around, heard, channels)
+
+    def _ready(self, channels: int) -> list[nn.Module]:
+        """Norm, activation and dropout."""
+        norms = [] if self.norm is None else [ChannelNorm(self.norm, channels)]  # type: ignore[arg-type]
+        return [*norms, activation(self.activation), *([Dropout(self.dropout)] if self.dropout else [])]

@@ -39,6 +39,7 @@ from .points import Points
 from .probability_flow import flow_log_prob
 from .samplers import DDPM, Denoiser, Sampler
 from .schedules import Cosine, NoiseSchedule, Path
+from .transforms.conditioner import start_small
 
 __all__ = ["Diffusion"]
 
@@ -157,11 +158,12 @@ class Diffusion(_Generative):
 
     def _automatic(self, rows: int) -> Inference:
         """Adam along a cosine; rows of numbers come in large batches, which share their targets (see `origin`)."""
-        most, steps, rate = (512, 6_000, 2e-3) if len(self.form_.shape) == 1 else (128, 10_000, 1e-3)
+        flat = len(self.form_.shape) == 1
+        most, steps, fewest = (512, 6_000, 20) if flat else (64, 10_000, 10)
         batch = min(most, max(1, rows // 4))
-        epochs = max(20, min(4_000, steps * batch // max(1, rows)))
+        epochs = max(fewest, min(4_000, steps * batch // max(1, rows)))
         return MAP(
-            Adam(rate), epochs=epochs, batch_size=batch, schedule=CosineRate(), clip_norm=1.0, average=EMA(0.999)
+            Adam(2e-3), epochs=epochs, batch_size=batch, schedule=CosineRate(), clip_norm=1.0, average=EMA(0.999)
         )
 
     def _draws(self, draws: int | None) -> int:
@@ -211,6 +213,8 @@ class Denoising(DensityModule):
             told = (condition[0] + 1, *shape[1:]) if self.resized else (math.prod(condition) + 1,)
         self.path: Path = schedule.path()
         self.field = Field(network, shape, told)
+        with torch.no_grad():
+            start_small(self.field.network)
         self.gain = loudness(shape)
         self.alike = True
         """Whether training rows have equal weights."""
@@ -225,6 +229,7 @@ class Denoising(DensityModule):
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
         self.units.adapt(x, weight)
+        self.field.adapt(self.told(condition))
         self.alike = weight is None
         rows = self.units.double()(x.double()).flatten(1)
         self.units.to(self.low.dtype)

@@ -26,7 +26,7 @@ FREQUENCIES = 16
 FASTEST = 160.0
 """Turns of the fastest of them while t goes from 0 to 1."""
 HEARD = 8.0
-"""The norm that rows have beside the many features of time, at least."""
+"""The norm that rows have beside the many features of time, at least, and that a condition has."""
 
 
 def time_features(t: Tensor, count: int = FREQUENCIES, fastest: float = FASTEST) -> Tensor:
@@ -57,6 +57,8 @@ def loudness(shape: tuple[int, ...]) -> float:
 class Field(nn.Module):
     """f(x, t, condition) for rows of one shape; t and a condition of numbers join every position of x.
 
+    `adapt` makes a condition louder than the time: a label is one number among many that say how late it is.
+
     A condition that is an image of the size of x joins it as further channels. A network that answers for each pixel
     (`UNet`) is used as it is; one of flat rows (`MLP`) sees the row flat. A field that a solver follows in t must not
     change faster than the solver can step: `fastest` limits that.
@@ -66,6 +68,8 @@ class Field(nn.Module):
     >>> field(torch.zeros(5, 2), torch.rand(5)).shape
     torch.Size([5, 2])
     """
+
+    loud: Tensor
 
     def __init__(
         self, network: Any, shape: tuple[int, ...], condition: tuple[int, ...] | None, fastest: float = FASTEST
@@ -87,13 +91,21 @@ class Field(nn.Module):
         if isinstance(module, str):
             raise SpecError(f"network={spec!r} does not suit rows of shape {shape} with a condition: {attempts[0]}")
         self.network = module
+        self.register_buffer("loud", torch.ones(()))
+
+    @torch.no_grad()
+    def adapt(self, condition: Tensor | None) -> None:
+        """Multiply conditions from now on so that their norm is `HEARD` in the mean."""
+        if condition is not None and not self.beside:
+            norm = condition.double().flatten(1).square().sum(1).mean().sqrt()
+            self.loud.fill_(HEARD / max(float(norm), 1e-3))
 
     def forward(self, x: Tensor, t: Tensor, condition: Tensor | None = None) -> Tensor:
         told = time_features(t, fastest=self.fastest).expand(len(x), -1)  # one time for all, or one for each row
         if condition is not None and self.beside:
             x = torch.cat([x, condition], 1)
         elif condition is not None:
-            told = torch.cat([told, condition.flatten(1)], -1)
+            told = torch.cat([told, self.loud * condition.flatten(1)], -1)
         if self.positions:
             return self.network(x, told).movedim(-1, 1)
         return self.network(x.flatten(1), told).reshape(-1, *self.shape)

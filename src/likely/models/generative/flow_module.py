@@ -53,6 +53,8 @@ class FlowModule(DensityModule):
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
         self.units.adapt(x, weight)
+        if isinstance(self.layers, VelocityField):
+            self.layers.field.adapt(condition)
         self.alike = weight is None
 
     # --- from rows to noise -------------------------------------------------------------------------------------

@@ -198,6 +198,7 @@ class ScoreModule(DensityModule):
 
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
         self.units.adapt(x, weight)
+        self.field.adapt(condition)
 
     def score(self, z: Tensor, level: Tensor, condition: Tensor | None) -> Tensor:
         """∇ log p_σ(z) at the level (n,) of each row."""
