@@ -16,7 +16,7 @@ from ..core.spec import Spec, as_spec
 from ..data.rows import Inputs
 from .adopted import adopted
 from .condition import Conditioned, condition_width
-from .layers.steps import Embedding
+from .layers.steps import Embedding, check_tokens, step_features
 
 __all__ = ["Network", "as_network", "refuse_absurd", "refuse_large"]
 
@@ -112,6 +112,25 @@ class Network(Spec, axis="network"):
     def example_inputs(cls, rows: int, generator: torch.Generator) -> Any:
         """X that the example can be fitted on: rows of three numbers."""
         return torch.randn(rows, 3, generator=generator).numpy()
+
+
+class _StepNetwork(Network):
+    """A network over the steps of sequences (or elements of sets) of any length: (t, d), or (t,) of single numbers."""
+
+    @property
+    def any_length(self) -> bool:
+        return True
+
+    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
+        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
+
+    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (step_features(in_shape),)
+
+    def check(self, x: Inputs) -> None:
+        tokens = getattr(self, "tokens", None)
+        if tokens is not None:
+            check_tokens(x, tokens)
 
 
 def refuse_absurd(network: Network, weights: int, most: int = MOST_WEIGHTS) -> None:

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from ..core.errors import SpecError
 from ..core.spec import is_fraction, is_integer, require
 from ..data.rows import Inputs
-from .base import Network, Shape, refuse_absurd
+from .base import Shape, _StepNetwork, refuse_absurd
 from .graph_network import drafted
 from .layers.activation import ACTIVATIONS, activation
 from .layers.dropout import Dropout
@@ -53,7 +53,7 @@ class ElementFunction(nn.Module):
         return at_each(x, h)
 
 
-class DeepSets(Network):
+class DeepSets(_StepNetwork):
     """Sets of any sizes: X is a list of arrays (elements, features), or one array (n, elements, features).
 
     `output="set"` answers for each set: φ is a perceptron of `hidden` units on each element, its last layer followed by
@@ -93,16 +93,6 @@ class DeepSets(Network):
         require(self.output in ("set", "each"), self, "output", "set or each")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
         require(is_fraction(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
-
-    @property
-    def any_length(self) -> bool:
-        return True
-
-    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
-        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
-
-    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (step_features(in_shape),)
 
     def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         if condition is not None:

@@ -18,14 +18,13 @@ from torch.nn import functional
 
 from ..core.spec import is_integer, require
 from ..data.rows import Inputs
-from .base import Network, Shape, refuse_absurd
+from .base import Shape, _StepNetwork, refuse_absurd
 from .layers.dropout import Dropout
 from .layers.init import lecun
 from .layers.scan import scan
 from .layers.steps import (
     Embedding,
     at_each,
-    check_tokens,
     one_step,
     pooled,
     refuse_steps,
@@ -46,7 +45,7 @@ LOG_RATES = (-20.0, 4.0)
 """Within which ν counts: |λ| from 1 − 2·10⁻⁹ to 2·10⁻²⁴."""
 
 
-class LRU(Network):
+class LRU(_StepNetwork):
     """`layers` blocks of `width` signals, each with a memory of `state` real numbers, over the steps of sequences.
 
     The memory is a linear system with `state` eigenvalues in conjugate pairs; the state/2 complex numbers with one of
@@ -86,20 +85,6 @@ class LRU(Network):
         ring = isinstance(self.radius, tuple) and len(self.radius) == 2 and 0 < self.radius[0] < self.radius[1] < 1
         require(ring, self, "radius", "two numbers between 0 and 1, the smaller first, such as (0.9, 0.999)")
         require(0 < self.angle <= math.pi, self, "angle", "above 0 and at most π")
-
-    @property
-    def any_length(self) -> bool:
-        return True
-
-    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
-        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
-
-    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (step_features(in_shape),)
-
-    def check(self, x: Inputs) -> None:
-        if self.tokens is not None:
-            check_tokens(x, self.tokens)
 
     def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         if condition is not None:

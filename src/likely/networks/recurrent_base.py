@@ -15,14 +15,13 @@ from torch import Tensor, nn
 from ..core.errors import SpecError
 from ..core.spec import is_fraction, is_integer, require
 from ..data.rows import Inputs
-from .base import Network, Shape, refuse_absurd
+from .base import Shape, _StepNetwork, refuse_absurd
 from .layers.dropout import Dropout
 from .layers.init import lecun
 from .layers.recurrent import RecurrentLayer, State
 from .layers.steps import (
     Embedding,
     at_each,
-    check_tokens,
     one_step,
     pooled,
     refuse_steps,
@@ -45,7 +44,7 @@ OUTPUTS = ("last", "mean", "each")
 Output = Literal["last", "mean", "each"]
 
 
-class _RecurrentNetwork(Network):
+class _RecurrentNetwork(_StepNetwork):
     """The arguments that all recurrent networks have, and how they are built; a layer is what differs."""
 
     hidden: int = 64
@@ -67,20 +66,6 @@ class _RecurrentNetwork(Network):
         require(is_integer(self.hidden), self, "hidden", "a positive integer")
         check_sequence_spec(self)
         require(isinstance(self.bidirectional, bool), self, "bidirectional", "True or False")
-
-    @property
-    def any_length(self) -> bool:
-        return True
-
-    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
-        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
-
-    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (step_features(in_shape),)
-
-    def check(self, x: Inputs) -> None:
-        if self.tokens is not None:
-            check_tokens(x, self.tokens)
 
     def build(self, in_shape: Shape, out_features: int, condition: Shape | None = None) -> nn.Module:
         if condition is not None:

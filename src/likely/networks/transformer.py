@@ -14,7 +14,7 @@ from torch.nn import functional
 from ..core.errors import DataError, SpecError
 from ..core.spec import is_among, is_fraction, is_integer, require
 from ..data.rows import Inputs, Rows
-from .base import Network, Shape, refuse_absurd
+from .base import Shape, _StepNetwork, refuse_absurd
 from .layers.activation import ACTIVATIONS
 from .layers.attention import SCORES, divisors
 from .layers.encoder import Encoder, EncoderState
@@ -22,7 +22,6 @@ from .layers.init import lecun
 from .layers.steps import (
     Embedding,
     at_each,
-    check_tokens,
     one_step,
     step_features,
     steps_of,
@@ -33,7 +32,7 @@ __all__ = ["StepsTransformer", "Transformer"]
 MOST_WEIGHTS = 10**9
 
 
-class Transformer(Network):
+class Transformer(_StepNetwork):
     """An encoder of sequences: `layers` blocks of attention with `heads` heads, on vectors of `width` numbers.
 
     It takes sequences of one length or of any, (n, t, d), rows (n, d) as d steps of one number, and, with `tokens=k`,
@@ -132,19 +131,8 @@ class Transformer(Network):
         tokens = self.tokens is not None
         return StepsTransformer(encoder, inputs, out_features, tokens=tokens, bias=self.bias, tied=self.tied)
 
-    @property
-    def any_length(self) -> bool:
-        return True
-
-    def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
-        return ((*in_shape, 1) if len(in_shape) == 1 else in_shape), -1
-
-    def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (step_features(in_shape),)
-
     def check(self, x: Inputs) -> None:
-        if self.tokens is not None:
-            check_tokens(x, self.tokens)
+        super().check(x)
         if self.positions == "learned" and self.longest is not None:
             self._refuse_longer(x, self.longest)
 
