@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from likely.sampling.chains import arviz
-from likely.sampling.convergence import diagnose
+from likely.sampling.convergence import AGREE, agree, diagnose
 
 
 @pytest.fixture
@@ -43,3 +43,40 @@ def test_what_never_moves_has_no_rhat(rng):
     assert rhat[1] < 1.3
     assert ess[1] > 15
     assert np.isnan(diagnose(rng.normal(size=(4, 3, 2)))).all()
+
+
+def autoregressive(rng, shape, correlation):
+    """Stationary chains whose correlations are ρᵗ: (chains, draws, k)."""
+    x = rng.normal(size=shape) * np.sqrt(1 - correlation**2)
+    x[:, 0] = rng.normal(size=(shape[0], shape[2]))
+    for step in range(1, shape[1]):
+        x[:, step] += correlation * x[:, step - 1]
+    return x
+
+
+@pytest.mark.parametrize(("chains", "draws", "correlation"), [(100, 50, 0.7), (300, 100, 0.8), (1000, 20, 0.5)])
+def test_short_chains_agree_though_their_rhat_is_large(chains, draws, correlation, rng):
+    """A false alarm in a thousand by design; none in 60 seeds. R-hat² is about 1 + (τ − 1)/n."""
+    x = autoregressive(rng, (chains, draws, 10), correlation)
+    rhat = diagnose(x)[0]
+    tau, n = (1 + correlation) / (1 - correlation), draws // 2
+    np.testing.assert_allclose(rhat, (1 + (tau - 1) / n) ** 0.5, atol=0.04)
+    assert (rhat > AGREE).all()
+    assert agree(x).all()
+    apart = x + 2 * (np.arange(chains) % 2)[:, None, None]  # two groups, two standard deviations apart
+    assert not agree(apart).any()
+    wide = x * (1 + 4 * (np.arange(chains) % 2))[:, None, None]
+    assert not agree(wide).any()
+    drifting = x + np.linspace(0, 3, draws)[:, None]
+    assert not agree(drifting).any()
+
+
+def test_few_or_sticky_chains_are_not_excused(rng):
+    """Four chains of 300 draws worth 16, and many that have not forgotten where they began: 1 in 2,000 seeds."""
+    few = autoregressive(rng, (4, 300, 60), 0.97)
+    assert ((diagnose(few)[0] > AGREE) == ~agree(few)).all()
+    sticky = autoregressive(rng, (500, 40, 5), 0.95)
+    assert not agree(sticky).any()
+    still = np.ones((4, 20, 1))
+    assert agree(still).all()
+    assert agree(still[:, :3]).all()

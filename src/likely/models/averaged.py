@@ -25,7 +25,7 @@ __all__ = ["INFO", "Averaged", "by_member", "completed", "side_by_side", "weight
 WEIGHTS = "member_weights"
 NEGLIGIBLE = 1e-12
 """A draw whose weights are all below this has no part in an average."""
-REPORTED = ("acceptance", "step_size", "divergences", "rhat", "rhat_of", "ess")
+REPORTED = ("acceptance", "step_size", "divergences", "rhat", "rhat_of", "agree", "ess")
 """What an inference tells that a person would ask about."""
 INFO = {"info_": Value(TABLE.words, TABLE.holds, optional=True)}
 

@@ -131,7 +131,8 @@ def _finding(draws: np.ndarray, label: str) -> str:
     from ..sampling.chains import Chains
 
     values = torch.as_tensor(draws)
-    rhat = float(Chains(values, values, values).rhat)
+    chains = Chains(values, values, values)
+    rhat = float(chains.rhat)
     if np.isnan(rhat):
         return f"Draws of {label}"
-    return f"The chains {'agree' if rhat <= 1.05 else 'do not agree'} on {label} (R-hat {rhat:.2f})"
+    return f"The chains {'agree' if chains.agree else 'do not agree'} on {label} (R-hat {rhat:.2f})"

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from ..core.errors import DataError
 from ..core.quiet import quiet
-from .convergence import diagnose
+from .convergence import agree, diagnose
 
 __all__ = ["Chains", "arviz", "as_names"]
 
@@ -59,6 +59,13 @@ class Chains:
     def ess(self) -> Tensor:
         """The effective sample size of the mean of each coordinate, (*event); NaN with fewer than 4 draws."""
         return self._diagnosed[1]
+
+    @property
+    def agree(self) -> Tensor:
+        """Whether the chains agree on each coordinate, (*event): R-hat ≤ 1.05, or no more than by their length."""
+        chains, draws, *event = self.draws.shape
+        rows = self.draws.cpu().double().reshape(chains, draws, -1).numpy()
+        return torch.from_numpy(agree(rows) if chains > 1 else agree(rows[:, :0])).reshape(event)
 
     def to_arviz(self) -> Any:
         """An `arviz.InferenceData` with the groups posterior and sample_stats (lp, acceptance_rate, …)."""

@@ -193,7 +193,8 @@ def _warn(chains: Chains) -> None:
             stacklevel=3,
         )
     rhat = chains.rhat.nan_to_num(nan=0.0)
-    if float(rhat.max()) > AGREE:
+    if float(rhat.max()) > AGREE and not bool(chains.agree.all()):
+        rhat = torch.where(chains.agree, 0.0, rhat)
         worst = int(rhat.argmax())
         name = chains.names if isinstance(chains.names, str) else chains.names[worst]
         label = f"{name}[{worst}]" if isinstance(chains.names, str) and rhat.ndim else name

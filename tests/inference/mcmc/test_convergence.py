@@ -70,4 +70,4 @@ def test_exchanged_units_of_a_network_are_no_disagreement(target):
 def test_draws_that_never_move_have_no_diagnostics(target):
     line = target()
     still = torch.zeros(3, 40, line.size, dtype=torch.float64)
-    assert agreement(line, still, still[..., 0]) == {"rhat": None, "rhat_of": None, "ess": None}
+    assert agreement(line, still, still[..., 0]) == {"rhat": None, "rhat_of": None, "agree": True, "ess": None}

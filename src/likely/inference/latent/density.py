@@ -34,8 +34,6 @@ WIDE = 3.0
 """The standard deviation of each φ under `prior="auto"`, for inferences that integrate over it: wide, but proper."""
 PER_VALUE = 16.0
 """What an exponential of one value costs, in multiply-adds."""
-AGREE = 1.05
-"""R-hat up to which chains are said to agree."""
 
 
 class HiddenDensity(RowDensity):
@@ -191,5 +189,4 @@ def _trace(posterior: Posterior, total: float, log_joint: Tensor) -> Tensor:
 
 def _converged(posterior: Posterior) -> bool:
     """Whether chains agree; what only takes a number of steps has done so."""
-    rhat = posterior.info.get("rhat")
-    return rhat is None or rhat <= AGREE
+    return bool(posterior.info.get("agree", True))

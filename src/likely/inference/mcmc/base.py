@@ -152,7 +152,7 @@ class _Run:
             return
         if info["acceptance"] < 1e-3:
             problem = f"Of the moves proposed, {info['acceptance']:.2g} were accepted: the chains stand still"
-        elif info["rhat"] is not None and info["rhat"] > AGREE:
+        elif not info["agree"]:
             problem = f"The chains do not agree: R-hat of {info['rhat_of']} is {info['rhat']:.2f}, above {AGREE}"
         elif info["divergences"] > 0.01 * moves:
             lost = info["divergences"]

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ...data.rows import Rows
-from ...sampling.convergence import diagnose
+from ...sampling.convergence import AGREE, agree, diagnose
 from ..log_posterior import LogPosterior
 from ..predictor import Predictor
 
@@ -22,10 +22,11 @@ BLOCK = 1 << 24
 
 
 def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str, Any]:
-    """The largest R-hat, what it is of, and the smallest ESS, for draws (chains, draws, d); None where unknown.
+    """The largest R-hat, what it is of, whether chains agree, and the smallest ESS, for draws (chains, draws, d).
 
     They are those of log p and of the parameters of a linear model. The units of a network can be exchanged without any
     change of the function, so that chains may rightly disagree about weights: there it is η at some training rows.
+    R-hat and ESS are None where they are unknown.
     """
     module, flat = target.module, draws.flatten(0, 1)
     if isinstance(module, Predictor) and module.linear is not None:
@@ -45,12 +46,14 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
             names = [f"η {index}" for index in range(values.shape[1])]
     chosen = _spaced(len(names), QUANTITIES)
     picked = values[:, chosen].unflatten(0, tuple(log_prob.shape)).double()
-    rhat, ess = diagnose(torch.cat([log_prob.unsqueeze(-1), picked], -1).cpu().numpy())
+    judged = torch.cat([log_prob.unsqueeze(-1), picked], -1).cpu().numpy()
+    rhat, ess = diagnose(judged)
     if np.isnan(rhat).all():
-        return {"rhat": None, "rhat_of": None, "ess": None}
+        return {"rhat": None, "rhat_of": None, "agree": True, "ess": None}
     worst = int(np.nanargmax(rhat))
+    together = rhat[worst] <= AGREE or bool(agree(judged).all())
     of = ["log p", *(names[i] for i in chosen.tolist())][worst]
-    return {"rhat": float(rhat[worst]), "rhat_of": of, "ess": float(np.nanmin(ess))}
+    return {"rhat": float(rhat[worst]), "rhat_of": of, "agree": together, "ess": float(np.nanmin(ess))}
 
 
 def _spaced(count: int, wanted: int) -> Tensor:
