@@ -36,6 +36,7 @@ from .metrics import (
     roc_auc,
 )
 from .reliability import PIT, Reliability, calibration
+from .robustness import Robustness, robustness
 from .scores import crps, log_score, log_scores
 from .splitting import split
 from .validation import CrossValidation, cross_validate
@@ -52,6 +53,7 @@ __all__ = [
     "Leaderboard",
     "Modes",
     "Reliability",
+    "Robustness",
     "TwoSample",
     "accuracy",
     "bias_variance",
@@ -81,6 +83,7 @@ __all__ = [
     "r2",
     "recall",
     "rmse",
+    "robustness",
     "roc_auc",
     "split",
     "two_sample",

@@ -5,6 +5,7 @@ Colours can be told apart by colour-blind readers, titles say the finding, and m
 
 from __future__ import annotations
 
+from .attacks import perturbation, robustness
 from .capacities import capacity
 from .chains import rank, trace
 from .comparison import bias_variance, leaderboard
@@ -55,6 +56,7 @@ __all__ = [
     "mixture",
     "network_graph",
     "pairs",
+    "perturbation",
     "predictions",
     "predictive_band",
     "process",
@@ -63,6 +65,7 @@ __all__ = [
     "refinement",
     "regions",
     "residuals",
+    "robustness",
     "shattering",
     "spectrum",
     "state_path",

@@ -58,13 +58,25 @@ class DeepFool(Attack):
                 margins, gradients = margins[stays], gradients[stays]
                 if not len(left):
                     return found
+            gradients = _free(gradients, point[stays], bounds)
             total = total + nearest_way(margins, gradients, self.p)
             point = bounds.clip(origin + (1 + self.overshoot) * total)
+            if bounds.low is not None:
+                total = (point - origin) / (1 + self.overshoot)  # without what was cut off
             found.point[left] = point
             found.steps[left] += 1
         with torch.no_grad():
             found.margin[left] = victim.evaluate(point, own)[1]
         return found
+
+
+def _free(gradients: Tensor, point: Tensor, bounds: Bounds) -> Tensor:
+    """Gradients (n, ways, …) without the numbers that a step along them would push against a bound."""
+    if bounds.low is None:
+        return gradients
+    at = point.unsqueeze(1)
+    held = ((at <= bounds.low) & (gradients < 0)) | ((at >= bounds.high) & (gradients > 0))
+    return gradients.masked_fill(held, 0.0)
 
 
 def nearest_way(margins: Tensor, gradients: Tensor, norm: float) -> Tensor:

@@ -201,7 +201,9 @@ class _Function(_Labelled):
 
     def read(self, X: Any) -> Tensor:
         x = X.detach() if isinstance(X, Tensor) else torch.from_numpy(np.array(X))
-        x = x if x.is_floating_point() else x.to(torch.get_default_dtype())
+        weights = self.function.parameters() if isinstance(self.function, nn.Module) else iter(())
+        like = next(weights, x if x.is_floating_point() else torch.empty(0))
+        x = x.to(like.device, like.dtype)
         if x.ndim < 2 or not len(x) or not bool(x.isfinite().all()):
             raise DataError(f"X must have rows (n, …) of finite numbers; found shape {tuple(x.shape)}.")
         with torch.no_grad():
@@ -227,7 +229,7 @@ class _Function(_Labelled):
 
     @torch.no_grad()
     def answers(self, X: Any) -> np.ndarray:
-        x = torch.as_tensor(X)
+        x = self.read(X)
         return np.concatenate([as_array(self.scores(part).argmax(1)) for part in x.split(ROWS)])
 
     def wrong(self, answers: np.ndarray, y: Tensor) -> np.ndarray:

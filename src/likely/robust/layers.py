@@ -1,0 +1,259 @@
+"""What layers do to bounds: intervals that the numbers of a layer lie in, and how much a layer can lengthen a change.
+
+    intervals   W [c − r, c + r] + b  ⊂  W c + b ± |W| r,       φ[l, h] = [min φ, max φ]
+    lengths     ‖f(x) − f(x′)‖₂ ≤ L ‖x − x′‖₂:     L = the largest singular value of W, the largest slope of φ
+
+A convolution's singular values are those of its Fourier transform, frequency by frequency, on a torus that holds the
+image and the kernel's reach: the image is a part of that torus, and a part has no larger ones. Layers are looked up by
+their class; a layer that is not known is refused by name.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ..core.errors import SpecError
+from ..inference.predictor import Predictor
+from ..networks.layers.activation import Erf
+from ..networks.layers.conv import ChannelNorm, Conv
+from ..networks.layers.dropout import Dropout
+from ..networks.layers.norm import BatchNorm, WeightNorm
+from ..networks.layers.resample import Downsample, PositionMean
+from ..networks.layers.standardise import Standardise
+
+__all__ = ["Bounded", "Known", "chain_of", "known"]
+
+
+class Bounded(NamedTuple):
+    """Numbers between `low` and `high`, entry by entry."""
+
+    low: Tensor
+    high: Tensor
+
+
+class Known(NamedTuple):
+    """What is known of a layer: its intervals from those of its inputs, and its L for rows of a shape."""
+
+    interval: Callable[[Any, Bounded], Bounded]
+    length: Callable[[Any, torch.Size], float]
+
+
+class Scaled(nn.Module):
+    """x · unit + offset: what a predictor does after its network."""
+
+    def __init__(self, unit: Tensor, offset: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("unit", unit)
+        self.register_buffer("offset", offset)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.unit + self.offset
+
+
+def chain_of(module: nn.Module) -> list[nn.Module]:
+    """The layers that rows go through one after the other, in float64; a module that is no such chain is refused.
+
+    >>> [type(layer).__name__ for layer in chain_of(nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU())))]
+    ['Linear', 'ReLU']
+    """
+    return list(_layers(copy.deepcopy(module).eval().double().requires_grad_(False)))
+
+
+def _layers(module: nn.Module) -> Iterator[nn.Module]:
+    if isinstance(module, Predictor):
+        if module.positions or module.shared is not None:
+            raise SpecError("Bounds are known for one answer per row, without numbers that are shared by all rows.")
+        if module.flatten:
+            yield nn.Flatten()
+        if module.inputs is not None:
+            yield module.inputs
+        yield from _layers(module.network)
+        if module.unit is not None or module.offset is not None:
+            like = torch.ones(1, dtype=torch.float64)
+            yield Scaled(
+                like if module.unit is None else module.unit, 0 * like if module.offset is None else module.offset
+            )
+    elif type(module) is nn.Sequential:
+        for layer in module:
+            yield from _layers(layer)
+    elif type(module) is ChannelNorm and isinstance(module.norm, BatchNorm):
+        yield module
+    else:
+        known(module)
+        yield module
+
+
+def known(layer: nn.Module) -> Known:
+    """What is known of this layer."""
+    found = LAYERS.get(type(layer))
+    if found is None:
+        names = ", ".join(sorted({cls.__name__ for cls in LAYERS if cls is not Scaled}))
+        raise SpecError(f"Bounds of a network with a {type(layer).__name__} are not known; they are of {names}.")
+    return found
+
+
+# --- linear layers ------------------------------------------------------------------------------------------------
+def _linear_interval(layer: Any, x: Bounded) -> Bounded:
+    """Any layer with a weight and a bias."""
+    spread = copy.deepcopy(layer)
+    spread.weight = nn.Parameter(layer.weight.abs(), requires_grad=False)
+    spread.bias = None
+    centre, reach = layer((x.low + x.high) / 2), spread((x.high - x.low) / 2)
+    return Bounded(centre - reach, centre + reach)
+
+
+def _weight_norm_interval(layer: Any, x: Bounded) -> Bounded:
+    plain = nn.Linear(layer.direction.shape[1], layer.direction.shape[0], bias=layer.bias is not None).double()
+    plain.weight.data, plain.requires_grad_(False).bias = layer.weight.detach(), layer.bias
+    return _linear_interval(plain, x)
+
+
+def _spectral_norm(layer: Any, shape: torch.Size) -> float:
+    return float(torch.linalg.matrix_norm(layer.weight, 2))
+
+
+def _conv_norm(layer: Any, shape: torch.Size) -> float:
+    ours = isinstance(layer, Conv)
+    dilations = [layer.dilation] * layer.dims if ours else list(layer.dilation)
+    padding = layer.padding if ours else layer.padding_mode
+    if padding not in ("zero", "zeros", "valid", "circular") or (not ours and layer.groups != 1):
+        raise SpecError(f"The length of {layer!r} is not known: padding must be of zeros or circular, groups 1.")
+    kernel = layer.weight.shape[2:]
+    reach = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
+    room = [0] * len(reach) if padding == "circular" else reach
+    sizes = [max(side + more, far + 1) for side, more, far in zip(shape[1:], room, reach, strict=True)]
+    spaced = layer.weight.new_zeros(*layer.weight.shape[:2], *sizes)
+    places = tuple(slice(0, far + 1, d) for far, d in zip(reach, dilations, strict=True))
+    spaced[(slice(None), slice(None), *places)] = layer.weight
+    waves = torch.fft.rfftn(spaced, dim=tuple(range(2, spaced.ndim))).flatten(2).permute(2, 0, 1)
+    return float(torch.linalg.matrix_norm(waves, 2).max())
+
+
+# --- activations --------------------------------------------------------------------------------------------------
+def _rising(layer: Any, x: Bounded) -> Bounded:
+    return Bounded(layer(x.low), layer(x.high))
+
+
+def _falls_until(lowest: float) -> Callable[[Any, Bounded], Bounded]:
+    """The intervals of a function that falls up to this place, and rises from there on."""
+
+    def interval(layer: Any, x: Bounded) -> Bounded:
+        place = torch.full_like(x.low, lowest).clamp(x.low, x.high)
+        return Bounded(layer(place), torch.maximum(layer(x.low), layer(x.high)))
+
+    return interval
+
+
+def _constant(value: float) -> Callable[[Any, torch.Size], float]:
+    return lambda layer, shape: value
+
+
+def _elu_length(layer: Any, shape: torch.Size) -> float:
+    return max(1.0, abs(layer.alpha))
+
+
+def _leaky_length(layer: Any, shape: torch.Size) -> float:
+    return max(1.0, abs(layer.negative_slope))
+
+
+# --- what scales, pools and shapes --------------------------------------------------------------------------------
+def _scaled_interval(layer: Any, x: Bounded) -> Bounded:
+    ends = [layer(x.low), layer(x.high)]
+    return Bounded(torch.minimum(*ends), torch.maximum(*ends))
+
+
+def _scaled_length(layer: Any, shape: torch.Size) -> float:
+    return float(layer.unit.abs().max())
+
+
+def _batch_norm_length(layer: Any, shape: torch.Size) -> float:
+    own = layer.norm if isinstance(layer, ChannelNorm) else layer
+    gain = torch.ones(()) if own.weight is None else own.weight.abs()
+    return float((gain / (own.running_var + own.eps).sqrt()).max())
+
+
+def _standard_length(layer: Standardise, shape: torch.Size) -> float:
+    return float(1 / layer.scale.min())  # bent tails are flatter than the rest
+
+
+def _pool_length(layer: Any, shape: torch.Size) -> float:
+    kernel, stride = ((v,) * (len(shape) - 1) if isinstance(v, int) else v for v in (layer.kernel_size, layer.stride))
+    if any(k > s for k, s in zip(kernel, stride, strict=True)) or getattr(layer, "dilation", 1) not in (1, (1, 1)):
+        raise SpecError(f"The length of {layer!r} is not known: its windows overlap.")
+    return 1.0 if isinstance(layer, nn.MaxPool1d | nn.MaxPool2d) else math.prod(kernel) ** -0.5
+
+
+def _downsample_length(layer: Downsample, shape: torch.Size) -> float:
+    return layer.factor ** (-0.5 * (len(shape) - 1)) if layer.how == "mean" else 1.0
+
+
+def _mean_length(layer: PositionMean, shape: torch.Size) -> float:
+    return math.prod(shape[1:]) ** -0.5
+
+
+LAYERS: dict[type[nn.Module], Known] = {
+    nn.Linear: Known(_linear_interval, _spectral_norm),
+    WeightNorm: Known(_weight_norm_interval, _spectral_norm),
+    Conv: Known(_linear_interval, _conv_norm),
+    nn.Conv1d: Known(_linear_interval, _conv_norm),
+    nn.Conv2d: Known(_linear_interval, _conv_norm),
+    nn.Identity: Known(_rising, _constant(1.0)),
+    nn.ReLU: Known(_rising, _constant(1.0)),
+    nn.LeakyReLU: Known(_rising, _leaky_length),
+    nn.ELU: Known(_rising, _elu_length),
+    nn.SELU: Known(_rising, _constant(1.758099341)),
+    nn.Sigmoid: Known(_rising, _constant(0.25)),
+    nn.Tanh: Known(_rising, _constant(1.0)),
+    nn.Softplus: Known(_rising, _constant(1.0)),
+    nn.Softsign: Known(_rising, _constant(1.0)),
+    Erf: Known(_rising, _constant(2 / math.sqrt(math.pi))),
+    nn.GELU: Known(_falls_until(-0.7517915247), _constant(1.12904)),
+    nn.SiLU: Known(_falls_until(-1.2784645428), _constant(1.09984)),
+    nn.Mish: Known(_falls_until(-1.1924312145), _constant(1.0885)),
+    nn.Flatten: Known(_rising, _constant(1.0)),
+    nn.Unflatten: Known(_rising, _constant(1.0)),
+    nn.Dropout: Known(_rising, _constant(1.0)),
+    Dropout: Known(_rising, _constant(1.0)),
+    nn.MaxPool1d: Known(_rising, _pool_length),
+    nn.MaxPool2d: Known(_rising, _pool_length),
+    nn.AvgPool1d: Known(_rising, _pool_length),
+    nn.AvgPool2d: Known(_rising, _pool_length),
+    Downsample: Known(_rising, _downsample_length),
+    PositionMean: Known(_rising, _mean_length),
+    Standardise: Known(_rising, _standard_length),
+    BatchNorm: Known(_scaled_interval, _batch_norm_length),
+    nn.BatchNorm1d: Known(_scaled_interval, _batch_norm_length),
+    nn.BatchNorm2d: Known(_scaled_interval, _batch_norm_length),
+    ChannelNorm: Known(_scaled_interval, _batch_norm_length),
+    Scaled: Known(_scaled_interval, _scaled_length),
+}
+"""Every layer whose bounds are known. A layer of your own joins by an entry."""
+
+
+def head_of(chain: list[nn.Module], labels: int) -> tuple[list[nn.Module], Tensor, Tensor]:
+    """The layers before the last linear one, and W, b of the logits (classes, …): differences of them are exact.
+
+    One logit, that of the second of two classes, is beside a 0 for the first.
+    """
+    body = list(chain)
+    scaled = body.pop() if body and isinstance(body[-1], Scaled) else None
+    if not body or type(body[-1]) is not nn.Linear:
+        last = type(body[-1]).__name__ if body else "nothing"
+        raise SpecError(f"Bounds are known for networks that end with a linear layer; this one ends with {last}.")
+    linear = body.pop()
+    weight, bias = linear.weight, linear.bias
+    bias = weight.new_zeros(len(weight)) if bias is None else bias
+    if scaled is not None:
+        weight, bias = weight * scaled.unit.reshape(-1, 1), bias * scaled.unit.reshape(-1) + scaled.offset.reshape(-1)
+    if len(weight) == 1 and labels == 2:
+        weight, bias = functional.pad(weight, (0, 0, 1, 0)), functional.pad(bias, (1, 0))
+    if len(weight) != labels:
+        raise SpecError(f"Bounds are known for {labels} logits of {labels} classes; the network gives {len(weight)}.")
+    return body, weight, bias

@@ -1,0 +1,54 @@
+"""Accuracy against the radius of an attack."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from likely import Classifier, Regressor, evaluate
+from likely.core.errors import DataError
+from likely.robust import PGD, DeepFool, Linear
+
+X = np.arange(12.0)[:, None]
+Y = np.where(X[:, 0] < 5.5, "a", "b")
+RADII = [0.4, 0.6, 1.4, 3.6]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return Classifier(prior="normal(10.0)").fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "method", [PGD(1.0, steps=5), PGD(1.0, steps=5, step_size=0.5), Linear(1.0, math.inf), DeepFool()]
+)
+def test_the_curve_is_the_fraction_beyond_the_boundary(model, method):
+    """The boundary is at 5.5: rows 5 and 6 are half a step from it, the next ones a step more."""
+    found = evaluate.robustness(model, X, Y, method, RADII, random_state=0)
+    np.testing.assert_allclose(found.accuracy, [1, 10 / 12, 10 / 12, 4 / 12])
+    assert (found.clean, found.count) == (1.0, 12)
+    assert "radius 0.6: 83.3% right" in str(found)
+    assert found.to_dict()["radii"] == RADII
+
+
+def test_rows_in_error_count_from_the_start(model):
+    wrong = Y.copy()
+    wrong[:3] = "b"
+    found = evaluate.robustness(model, X, wrong, PGD(1.0, steps=3), [0.1, 0.2])
+    np.testing.assert_allclose([found.clean, *found.accuracy], 0.75)
+
+
+def test_regressors_within_a_threshold():
+    line = Regressor().fit(X, 2 * X[:, 0])
+    found = evaluate.robustness(line, X, 2 * X[:, 0], Linear(1.0, 2), [0.4, 0.6], threshold=1.0)
+    np.testing.assert_allclose(found.accuracy, [1, 0])
+
+
+def test_errors(model):
+    for radii in ([], [0.2, 0.1], [-1.0], [math.inf]):
+        with pytest.raises(DataError, match="radii must be positive numbers that rise"):
+            evaluate.robustness(model, X, Y, PGD(1.0), radii)
+    with pytest.raises(DataError, match="use norm 1, 2 or inf"):
+        evaluate.robustness(model, X, Y, DeepFool(3))
