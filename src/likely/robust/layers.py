@@ -48,6 +48,9 @@ class Known(NamedTuple):
 class Scaled(nn.Module):
     """x · unit + offset: what a predictor does after its network."""
 
+    unit: Tensor
+    offset: Tensor
+
     def __init__(self, unit: Tensor, offset: Tensor) -> None:
         super().__init__()
         self.register_buffer("unit", unit)
@@ -174,7 +177,7 @@ def _scaled_length(layer: Any, shape: torch.Size) -> float:
 
 
 def _batch_norm_length(layer: Any, shape: torch.Size) -> float:
-    own = layer.norm if isinstance(layer, ChannelNorm) else layer
+    own: Any = layer.norm if isinstance(layer, ChannelNorm) else layer
     gain = torch.ones(()) if own.weight is None else own.weight.abs()
     return float((gain / (own.running_var + own.eps).sqrt()).max())
 
@@ -243,11 +246,11 @@ def head_of(chain: list[nn.Module], labels: int) -> tuple[list[nn.Module], Tenso
     One logit, that of the second of two classes, is beside a 0 for the first.
     """
     body = list(chain)
-    scaled = body.pop() if body and isinstance(body[-1], Scaled) else None
+    scaled: Any = body.pop() if body and isinstance(body[-1], Scaled) else None
     if not body or type(body[-1]) is not nn.Linear:
         last = type(body[-1]).__name__ if body else "nothing"
         raise SpecError(f"Bounds are known for networks that end with a linear layer; this one ends with {last}.")
-    linear = body.pop()
+    linear: Any = body.pop()
     weight, bias = linear.weight, linear.bias
     bias = weight.new_zeros(len(weight)) if bias is None else bias
     if scaled is not None:
