@@ -20,7 +20,7 @@ RESULTS = HERE / "results.json"
 PACKAGES = (
     *("likely", "torch", "numpy", "scikit-learn", "skorch", "lightning", "glum", "statsmodels", "hmmlearn"),
     *("pomegranate", "gensim", "tomotopy", "pgmpy", "pyagrum", "numpyro", "jax", "pyro-ppl", "gpytorch"),
-    *("keras", "torch_geometric"),
+    *("keras", "torch_geometric", "transformers", "pytorch-crf", "statsforecast", "tokenizers"),
 )
 
 

@@ -2,14 +2,18 @@
 
 nanoGPT's setting is 4 layers of 4 heads, 128 wide, 64 characters of context, batches of 12, 2,000 steps, no bias, tied
 embedding, AdamW with betas (0.9, 0.99), decay 0.1 of matrices alone, gradients clipped at 1; here with rates from 2e-3
-to 4e-5, by which its own code comes to 1.80 nats per character over the whole validation text. The peer of a step is
-that model and loop in plain torch.
+to 4e-5, by which its own code comes to 1.80 nats per character over the whole validation text. The peers of a step are
+that model and loop in plain torch, and the same loop over Hugging Face's GPT-2 of that size; the peer of drawing is its
+`generate`. Times are CPU seconds of one core in blocks that take turns, so that a busy machine tells the same ratio.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,7 +27,7 @@ from likely.networks import LRU, LSTM, Network, Transformer
 from likely.optim import AdamW, Cosine
 
 from .datasets import FOLDER
-from .timing import Result, interleave, show
+from .timing import Result, compare, interleave, show, with_threads
 
 __all__ = ["run"]
 
@@ -32,6 +36,8 @@ HIGH, LOW, WARM = 2e-3, 4e-5, 100
 NATS = {"GPT": 1.81, "7-gram": 1.52, "LSTM": 1.72, "LRU": None}
 TIMED = 60
 """Steps of one repeat of the comparison of times."""
+DRAWN = 256
+"""Tokens that are drawn, and the context of the models that draw them: they start with nothing."""
 RECURRENT: dict[str, tuple[Network, int, int]] = {
     "LSTM": (LSTM(256), 3_000, 16),
     "LRU": (LRU(256, 256, layers=2), 2_000, 16),
@@ -43,7 +49,11 @@ def run(repeats: int = 5) -> list[Result]:
     text = _text()
     split = int(0.9 * len(text))
     known, new = text[:split], text[split:]
-    return [counted(known, new), *(learned(name, known, new) for name in ("GPT", *RECURRENT)), step(known, repeats)]
+    results = [counted(known, new), *(learned(name, known, new) for name in ("GPT", *RECURRENT))]
+    results += with_threads(1, lambda: steps(known, repeats))
+    if importlib.util.find_spec("transformers"):
+        results += with_threads(1, lambda: drawn(known, repeats))
+    return results
 
 
 def _text() -> str:
@@ -98,27 +108,56 @@ def apart(model: LanguageModel, new: str) -> float:
     return -total / len(new)
 
 
-def step(known: str, repeats: int) -> Result:
+def steps(known: str, repeats: int) -> list[Result]:
     """A training step of the GPT, one core, in blocks of steps that take turns."""
     part = known[:100_000]
     tokens = torch.from_numpy(LanguageModel(NGram(1)).fit(part).vocabulary_.encode(part))
+    symbols = int(tokens.max()) + 1
     model = LanguageModel(gpt(), context=CONTEXT, inference=trained(TIMED), random_state=0)
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        calls = {"likely": lambda: model.fit(part).history_ is not None, "nanoGPT": _loop(tokens)}
-        timed = interleave(calls, repeats)
-    finally:
-        torch.set_num_threads(threads)
-    ours, theirs = (timed[name] for name in calls)
-    per = 1 / TIMED
-    least = (ours.least * per, theirs.least * per)
-    words = f"a step of {BATCH} windows, {TIMED} in a row with all that a fit does around them; the loop in plain torch"
-    name = "language, step of the GPT"
-    return Result(name, "nanoGPT", ours.median * per, theirs.median * per, words, True, 1.0, "s", least)
+    calls = {"likely": lambda: model.fit(part).history_ is not None, "nanoGPT": _loop(tokens, lambda: _GPT(symbols))}
+    targets = {"nanoGPT": 1.0}
+    if importlib.util.find_spec("transformers"):
+        calls["Hugging Face"] = _loop(tokens, lambda: _Theirs(symbols))
+        targets["Hugging Face"] = 1 / 1.25
+    words = f"a step of {BATCH} windows, {TIMED} in a row with all that a fit does around them; CPU seconds of one core"
+    timed = interleave(calls, repeats, clock=time.process_time)
+    results = compare("language, step of the GPT", timed, lambda *_: (words, True), targets)
+    least = [result.least or (0.0, 0.0) for result in results]
+    return [
+        replace(own, likely=own.likely / TIMED, other=own.other / TIMED, least=(low / TIMED, high / TIMED))
+        for own, (low, high) in zip(results, least, strict=True)
+    ]
 
 
-# --- the peer -------------------------------------------------------------------------------------------------------
+def drawn(known: str, repeats: int) -> list[Result]:
+    """256 tokens from nothing, for one row and for 16, with keys and values kept."""
+    from transformers import GPT2LMHeadModel
+
+    model = LanguageModel(gpt(), context=DRAWN, inference=trained(1), random_state=0).fit(known[:20_000])
+    first = model.vocabulary_.size
+    theirs = GPT2LMHeadModel(_configuration(first + 1, DRAWN + 1, first)).eval()
+
+    def generate(rows: int) -> int:
+        start = torch.full((rows, 1), first)
+        options = {"do_sample": True, "top_k": 0, "max_new_tokens": DRAWN, "use_cache": True}
+        with torch.no_grad():
+            return theirs.generate(start, attention_mask=torch.ones_like(start), **options).shape[1] - 1
+
+    results = []
+    for rows, target in ((1, 1 / 5), (16, 1 / 2.5)):
+        calls = {
+            "likely": lambda rows=rows: len(model.sample(rows, length=DRAWN)[0]),
+            "Hugging Face": lambda rows=rows: generate(rows),
+        }
+        words = f"{DRAWN} tokens, weights as they start; CPU seconds of one core"
+        timed = interleave(calls, repeats, clock=time.process_time)
+        name = f"language, drawing {rows} row{'s' if rows > 1 else ''}"
+        same = lambda mine, other, words=words: (words, mine == other == DRAWN)  # noqa: E731
+        results += compare(name, timed, same, {"Hugging Face": target})
+    return results
+
+
+# --- the peers -------------------------------------------------------------------------------------------------------
 class _Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
@@ -152,12 +191,32 @@ class _GPT(nn.Module):
         return functional.cross_entropy(self.head(self.norm(self.blocks(h))).flatten(0, 1), y.flatten())
 
 
-def _loop(tokens: Tensor) -> Callable[[], float]:
+def _configuration(symbols: int, longest: int, first: int | None = None) -> Any:
+    """GPT-2 of the size of ours."""
+    from transformers import GPT2Config
+
+    size: dict[str, Any] = {"n_embd": WIDTH, "n_layer": LAYERS, "n_head": HEADS, "n_positions": longest}
+    rest = {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0}
+    return GPT2Config(vocab_size=symbols, bos_token_id=first, eos_token_id=None, pad_token_id=first, **size, **rest)
+
+
+class _Theirs(nn.Module):
+    def __init__(self, symbols: int) -> None:
+        from transformers import GPT2LMHeadModel
+
+        super().__init__()
+        self.inner = GPT2LMHeadModel(_configuration(symbols, CONTEXT))
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        return functional.cross_entropy(self.inner(x, use_cache=False).logits.flatten(0, 1), y.flatten())
+
+
+def _loop(tokens: Tensor, build: Callable[[], nn.Module]) -> Callable[[], float]:
     def train() -> float:
         random = torch.Generator().manual_seed(0)
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            model = _GPT(int(tokens.max()) + 1)
+            model = build()
         matrices = [value for value in model.parameters() if value.ndim > 1]
         vectors = [value for value in model.parameters() if value.ndim < 2]
         groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]

@@ -84,6 +84,11 @@ class Plan(NamedTuple):
         """Until the last row stops."""
         return int(self.limit.max())
 
+    @property
+    def free(self) -> range:
+        """The steps at which all rows choose: none, where a row may end at any."""
+        return range(self.prompt.shape[1], int(self.limit.min()) if self.end is None else 0)
+
     def repeated(self, count: int) -> Plan:
         """The plan of so many hypotheses for each row."""
         return Plan(self.prompt.repeat_interleave(count, 0), self.limit.repeat_interleave(count), self.end)
@@ -123,8 +128,14 @@ def follow(choose: Callable[[Tensor], Tensor], step: Step, state: Any, last: Ten
     """One path for each row: at each step the token that `choose` takes by the log-probabilities (n, V) → (n,)."""
     tokens, ended = plan.begun(at), torch.zeros_like(last, dtype=torch.bool)
     total = torch.zeros(len(last), dtype=torch.float64, device=last.device)
+    free_to_choose = plan.free
     for t in range(at, plan.steps):
         log_probs, state = step(state, last)
+        if t in free_to_choose:
+            last = choose(log_probs)
+            total += log_probs.gather(1, last.unsqueeze(1)).squeeze(1)
+            tokens[:, t] = last
+            continue
         told, done = plan.told(t, ended)
         free = told == NONE
         last = torch.where(free, choose(log_probs), told)

@@ -46,7 +46,9 @@ class Sample(Decoding):
         >>> Sample(top_k=2).probabilities(torch.tensor([[0.5, 0.3, 0.2]]).log())
         tensor([[0.6250, 0.3750, 0.0000]])
         """
-        scaled = (log_probs - log_probs.amax(1, keepdim=True)) / self.temperature
+        scaled = log_probs
+        if self.temperature != 1:
+            scaled = (log_probs - log_probs.amax(1, keepdim=True)) / self.temperature
         if self.top_k is not None and self.top_k < scaled.shape[1]:
             values, kept = scaled.topk(self.top_k, 1)
             scaled = torch.full_like(scaled, -torch.inf).scatter_(1, kept, values)

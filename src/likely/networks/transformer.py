@@ -17,6 +17,7 @@ from ..data.rows import Inputs, Rows
 from .base import Shape, _StepNetwork, refuse_absurd
 from .layers.activation import ACTIVATIONS
 from .layers.attention import SCORES, divisors
+from .layers.compiled_steps import CompiledState, compiled_start, compiled_step
 from .layers.encoder import Encoder, EncoderState
 from .layers.init import lecun
 from .layers.steps import (
@@ -193,13 +194,18 @@ class StepsTransformer(nn.Module):
         """η of what the encoder gives: by a map of its own, or by the vectors of the first tokens."""
         return functional.linear(h, self.embed.weight[: self.out_features]) if self.head is None else self.head(h)  # type: ignore[index]
 
-    def start(self, rows: int) -> EncoderState:
+    def start(self, rows: int) -> EncoderState | CompiledState:
         """The state of so many sequences before their first step, to be given to `step`."""
-        return self.encoder.start(rows)
+        state = self.encoder.start(rows)
+        return compiled_start(self.encoder, rows) or state
 
-    def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
+    def step(self, x: Tensor, state: EncoderState | CompiledState) -> tuple[Tensor, EncoderState | CompiledState]:
         """η (n, out) of the sequences so far, whose next step is x, and the state after it: their keys and values."""
-        h, state = self.encoder.step(self.size * self.embed(one_step(x, tokens=self.tokens)), state)
+        x = self.size * self.embed(one_step(x, tokens=self.tokens))
+        if isinstance(state, CompiledState):
+            h, after = compiled_step(self.encoder, x, state)
+            return self.read(h), after
+        h, state = self.encoder.step(x, state)
         return self.read(h), state
 
     def forward(self, x: Inputs) -> Tensor:
