@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ..core.denormals import flushed
 from ..core.errors import ApproximationWarning, DataError
 from ..core.quiet import quiet
 from ..core.random import drawing, seed_of
@@ -94,7 +95,7 @@ def attack(
         check_radius(radius, spec.p, x, limits)
     targets = victim.targets(x, X, y)
     parts = []
-    with drawing(seed_of(random_state)), threads_for(victim.work):
+    with drawing(seed_of(random_state)), threads_for(victim.work), flushed():
         for first in range(0, len(x), victim.rows):
             rows = slice(first, first + victim.rows)
             parts.append(spec.perturb(victim, x[rows], targets[rows], limits))

@@ -15,12 +15,15 @@ from torch import Tensor
 
 from ..core.spec import is_integer, require
 from ..optim.ascent import Attack, Bounds, Found, Victim, require_norm
-from ..optim.ball import dual, steepest
+from ..optim.ball import dual, sizes, steepest
 from .jacobian import nearest_margins
 
 __all__ = ["DeepFool", "nearest_way"]
 
 TINY = 1e-30
+PUSH = 3e-3
+"""How much further than its linear model says a row goes, as a fraction of its way so far: steps that only come nearer
+and nearer to a boundary would not cross it."""
 
 
 class DeepFool(Attack):
@@ -58,11 +61,9 @@ class DeepFool(Attack):
                 margins, gradients = margins[stays], gradients[stays]
                 if not len(left):
                     return found
-            gradients = _free(gradients, point[stays], bounds)
-            total = total + nearest_way(margins, gradients, self.p)
+            push = PUSH * sizes(total, self.p)
+            total = total + nearest_way(margins, gradients, self.p, push)
             point = bounds.clip(origin + (1 + self.overshoot) * total)
-            if bounds.low is not None:
-                total = (point - origin) / (1 + self.overshoot)  # without what was cut off
             found.point[left] = point
             found.steps[left] += 1
         with torch.no_grad():
@@ -70,21 +71,12 @@ class DeepFool(Attack):
         return found
 
 
-def _free(gradients: Tensor, point: Tensor, bounds: Bounds) -> Tensor:
-    """Gradients (n, ways, …) without the numbers that a step along them would push against a bound."""
-    if bounds.low is None:
-        return gradients
-    at = point.unsqueeze(1)
-    held = ((at <= bounds.low) & (gradients < 0)) | ((at >= bounds.high) & (gradients > 0))
-    return gradients.masked_fill(held, 0.0)
-
-
-def nearest_way(margins: Tensor, gradients: Tensor, norm: float) -> Tensor:
-    """The shortest change (n, …) that brings one of the linearised margins (n, ways) to 0."""
+def nearest_way(margins: Tensor, gradients: Tensor, norm: float, push: Tensor | float = 0.0) -> Tensor:
+    """The shortest change (n, …) that brings one of the linearised margins (n, ways) to 0, and a `push` (n,) longer."""
     slopes = torch.linalg.vector_norm(gradients.flatten(2), dual(norm), dim=2)
     distances = torch.where(slopes > 0, margins.abs() / slopes.clamp_min(TINY), math.inf)
     nearest = distances.argmin(1)
     rows = torch.arange(len(nearest), device=nearest.device)
-    distance = torch.where(distances[rows, nearest].isfinite(), distances[rows, nearest], 0.0)
+    distance = torch.where(distances[rows, nearest].isfinite(), distances[rows, nearest] + push, 0.0)
     gradient = gradients[rows, nearest]
     return distance.reshape(-1, *[1] * (gradient.ndim - 1)) * steepest(gradient, norm)
