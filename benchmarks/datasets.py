@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import tarfile
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-__all__ = ["Split", "counts", "digits", "labels", "mixed_table", "mnist", "numbers"]
+__all__ = ["Split", "counts", "digits", "labels", "mixed_table", "mnist", "multi30k", "numbers"]
 
 FOLDER = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
@@ -62,6 +63,16 @@ def mixed_table(name: str, rows: int = 4_000) -> pl.DataFrame:
         frame = pl.read_csv(content.read(), null_values=["NA", ""], infer_schema_length=None)
     frame = frame.drop(frame.columns[0]).drop_nulls()  # the first column numbers the rows
     return frame.sample(min(rows, len(frame)), seed=0, shuffle=True)
+
+
+def multi30k() -> dict[str, tuple[list[str], list[str]]]:
+    """Captions of photographs in German and English: (sources, targets) under "train", "val" and "test"."""
+    with gzip.open(FOLDER / "multi30k_en_de.tsv.gz", "rt", encoding="utf-8") as file:
+        rows = [line.rstrip("\n").split("\t") for line in file]
+    return {
+        part: ([german for own, _, german in rows if own == part], [english for own, english, _ in rows if own == part])
+        for part in ("train", "val", "test")
+    }
 
 
 def labels(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:

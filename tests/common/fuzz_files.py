@@ -156,6 +156,14 @@ def examples():
             (likely.ScoreModel(networks.MLP((4,)), noise_levels=3, **small), ROWS, None),
             (likely.ScoreModel(networks.MLP((4,)), noise_levels=3, **small), ROWS, LABELS),
         ],
+        "Seq2Seq": [
+            (likely.Seq2Seq(networks.GRU(2, bidirectional=True), networks.LSTM(2), **small), WORDS, WORDS[::-1]),
+            (
+                likely.Seq2Seq(*[networks.Transformer(4, 2, 1)] * 2, tokens=("words", "bpe(size=260)"), **small),
+                WORDS,
+                WORDS[::-1],
+            ),
+        ],
         "SupportVector": [
             (likely.SupportVector(), ROWS, LABELS),
             (likely.SupportVector(epsilon=0.1), ROWS, NUMBERS),
@@ -172,7 +180,7 @@ def ask(model, X, y, names=None):
     answered = []
     pairs = (X,) if y is None else (X, y)
     target = ("wet",) if isinstance(model, likely.BayesianNetwork) else ()
-    supervised = isinstance(model, likely.Classifier | likely.Regressor | likely.GaussianProcess)
+    supervised = isinstance(model, likely.Classifier | likely.Regressor | likely.GaussianProcess | likely.Seq2Seq)
     questions = {
         **dict.fromkeys(("predict", "predict_proba"), (X, *target)),
         **dict.fromkeys(("transform", "decode", "posterior", "decision_function", "energy", "filter"), (X,)),

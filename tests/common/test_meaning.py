@@ -170,6 +170,16 @@ EXAMPLES: dict[str, list[Example]] = {
     "MaskedLanguageModel": [
         Example(lambda: models.MaskedLanguageModel(GRU(4), context=6, **TRAINED), WORDS, weighted=False, columns=False)
     ],
+    "Seq2Seq": [
+        Example(
+            lambda: models.Seq2Seq(GRU(4), GRU(4), **TRAINED),
+            WORDS,
+            [text[::-1] for text in WORDS],
+            weighted=False,
+            columns=False,
+            options={"length": 6},
+        )
+    ],
     "BayesianNetwork": [
         Example(lambda: models.BayesianNetwork([("rain", "wet")], random_state=0), form, columns=False)
         for form in (WEATHER, pd.DataFrame(WEATHER.to_dict(as_series=False)), WEATHER.to_dicts())
@@ -277,14 +287,11 @@ def as_rows(X: Any) -> np.ndarray:
 
 def conditional(model: Any) -> bool:
     """Whether `sample` draws targets given rows."""
-    return bool({"X", "frame"} & set(inspect.signature(model.sample).parameters))
+    return bool({"X", "frame", "sources"} & set(inspect.signature(model.sample).parameters))
 
 
 def drawn(model: Any, example: Example, n: int = 3, **arguments: Any) -> np.ndarray:
-    conditional = (
-        "X" in inspect.signature(model.sample).parameters or "frame" in inspect.signature(model.sample).parameters
-    )
-    first = (example.X, n) if conditional else (n,)
+    first = (example.X, n) if conditional(model) else (n,)
     return as_rows(model.sample(*first, **example.options, **arguments))
 
 
@@ -323,10 +330,10 @@ def test_score_is_accuracy_or_r2_or_the_mean_of_log_prob(example):
         target = example.X["price"].to_numpy() if example.y is None else example.y
         assert score == pytest.approx(r2_score(target, model.predict(example.X)))
     else:
-        assert score == pytest.approx(model.log_prob(example.X).mean())
+        assert score == pytest.approx(model.log_prob(*example.arguments).mean())
         weight = np.arange(rows_of(example.X))
-        mean = np.average(model.log_prob(example.X), weights=weight)
-        assert model.score(example.X, sample_weight=weight) == pytest.approx(mean)
+        mean = np.average(model.log_prob(*example.arguments), weights=weight)
+        assert model.score(*example.arguments, sample_weight=weight) == pytest.approx(mean)
 
 
 # --- sample -----------------------------------------------------------------------------------------------------------
@@ -355,7 +362,7 @@ def test_an_integer_repeats_the_draws_and_none_does_not(example):
 def test_draws_come_in_the_form_given(example):
     model = fitted(example)
     if conditional(model):
-        draws = model.sample(example.X, 4)
+        draws = model.sample(example.X, 4, **example.options)
         assert isinstance(draws, np.ndarray)
         assert draws.shape == (4, rows_of(example.X))
         if is_classifier(model):

@@ -90,6 +90,11 @@ MODELS = {
         lambda seed: models.ScoreModel(MLP((8,)), noise_levels=4, inference=QUICK, random_state=seed),
         X,
     ),
+    "Seq2Seq": (
+        lambda seed: models.Seq2Seq(GRU(4), GRU(4), inference=QUICK, random_state=seed),
+        ["to be or not to be", "that is the question", "so be it"],
+        ["be", "question", "it"],
+    ),
     "SupportVector": (lambda seed: models.SupportVector(random_state=seed), X, LABELS),
     "TableModel": (lambda seed: models.TableModel(models.Regressor(random_state=seed), target="y"), FRAME),
     "VAE": (lambda seed: models.VAE(latent=1, inference=QUICK, random_state=seed), X),

@@ -54,6 +54,10 @@ def _fitted(name):
             cls("gru(3)", inference=MAP(epochs=1), random_state=0).fit(["one text", "two texts"]),
             ["one text", "two texts"],
         ),
+        "Seq2Seq": lambda cls: (
+            cls(inference=MAP(epochs=1), random_state=0).fit(["ab", "ba"], ["ba", "ab"]),
+            ["ab", "a"],
+        ),
         "Table": lambda cls: (cls().fit(FRAME), FRAME),
         "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),
         "WordVectors": lambda cls: (cls(4, min_count=1, random_state=0).fit(["a b a", "b a c"]), ["a", "c"]),

@@ -14,9 +14,10 @@ __all__ = ["data_fingerprint"]
 
 
 def data_fingerprint(data: Dataset) -> list[Any]:
-    """Shapes and a few sums of x, y and weights, by row and by column: cheap, and different for different data."""
+    """Shapes and a few sums of all parts, by row and by column: cheap, and different for different data."""
     marks: list[Any] = []
-    parts = [part.tensors() if isinstance(part, Rows) else (part,) for part in (data.x, data.y, data.weight)]
+    told = (data.x, data.y, data.weight) if data.condition is None else (data.x, data.y, data.weight, data.condition)
+    parts = [part.tensors() if isinstance(part, Rows) else (part,) for part in told]
     for tensor in (tensor for part in parts for tensor in part):
         if tensor is None:
             marks.append(None)

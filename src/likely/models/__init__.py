@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .kernel.support_vector import SupportVector
     from .language.masked_model import MaskedLanguageModel
     from .language.model import LanguageModel
+    from .language.seq2seq import Seq2Seq
     from .language.word_vectors import WordVectors
     from .linear_gaussian.factor_analysis import FactorAnalysis
     from .linear_gaussian.kalman_filter import KalmanFilter
@@ -69,6 +70,7 @@ __all__ = [
     "Perceptron",
     "Regressor",
     "ScoreModel",
+    "Seq2Seq",
     "SupportVector",
     "TableModel",
     "WordVectors",
@@ -102,6 +104,7 @@ _FILES = {
     "Perceptron": "supervised.perceptron",
     "Regressor": "supervised.regressor",
     "ScoreModel": "generative.score_model",
+    "Seq2Seq": "language.seq2seq",
     "SupportVector": "kernel.support_vector",
     "TableModel": "tables.table_model",
     "VAE": "generative.vae",

@@ -6,6 +6,7 @@ Colours can be told apart by colour-blind readers, titles say the finding, and m
 from __future__ import annotations
 
 from .attacks import perturbation, robustness
+from .attentions import attention
 from .capacities import capacity
 from .chains import rank, trace
 from .comparison import bias_variance, leaderboard
@@ -33,6 +34,7 @@ from .topics import topics
 from .training import history
 
 __all__ = [
+    "attention",
     "bias_variance",
     "breakpoints",
     "calibration",

@@ -44,6 +44,11 @@ class Vocabulary(ABC):
     def size(self) -> int:
         """How many tokens there are."""
 
+    @property
+    def unknown_token(self) -> int | None:
+        """The token that stands for all that the vocabulary does not know; None where there is none."""
+        return None
+
     @abstractmethod
     def encode(self, text: str, name: str = "text") -> np.ndarray:
         """The token numbers of a text, (t,) of int64; `name` is what an error calls it."""
@@ -67,6 +72,10 @@ class Vocabulary(ABC):
     @abstractmethod
     def decode(self, tokens: Iterable[int]) -> str:
         """The text of token numbers."""
+
+    def split(self, text: str) -> list[str]:
+        """The text of each of its tokens."""
+        return [self.decode([token]) for token in self.encode(text).tolist()]
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

@@ -54,6 +54,10 @@ class CharacterVocabulary(Vocabulary):
     def size(self) -> int:
         return len(self.points) + self.unknown
 
+    @property
+    def unknown_token(self) -> int | None:
+        return len(self.points) if self.unknown else None
+
     @cached_property
     def _known(self) -> np.ndarray:
         return np.array(self.points, np.uint32)

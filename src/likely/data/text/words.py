@@ -74,6 +74,10 @@ class WordVocabulary(Vocabulary):
     def size(self) -> int:
         return len(self.words) + 1
 
+    @property
+    def unknown_token(self) -> int:
+        return len(self.words)
+
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {word: number for number, word in enumerate(self.words)}

@@ -25,7 +25,7 @@ from ...priors import Prior
 from .masked_rows import SentencePairs
 from .windows import Windows
 
-__all__ = ["automatic", "blank", "trained", "vocabulary_for", "work_of"]
+__all__ = ["automatic", "blank", "fitted_to", "trained", "vocabulary_for", "work_of"]
 
 STEPS, BATCH = 3_000, 16
 MEASURED = 64
@@ -51,6 +51,20 @@ def trained(
     chosen = isinstance(model.inference, str) and model.inference == "auto"
     inference = auto(len(data)) if chosen else as_spec(model.inference, Inference, "inference")
 
+    work = work_of(model) * data.context * rows_per_step(inference, len(data))
+    return fitted_to(model, data, inference, lambda texts, _, weight: encode(texts, weight), work, kind)
+
+
+def fitted_to(
+    model: Any,
+    data: Dataset,
+    inference: Inference,
+    encode: Callable[[Any, Any, Any], Dataset],
+    work: float,
+    kind: Literal["exact", "estimate"] = "exact",
+) -> Posterior:
+    """The posterior of the module of a model; `work` is that of its largest operation."""
+
     def build(seed: int) -> nn.Module:
         with isolated(seed):
             return model._module()
@@ -62,13 +76,13 @@ def trained(
         data=data.to(inference.dtype),
         seed=distributed.agreed(seed_of(model.random_state)),
         seeded=model.random_state is not None,
-        encode=lambda texts, _, weight: encode(texts, weight).to(inference.dtype),
-        vocabulary=model.vocabulary_,
+        encode=lambda *given: encode(*given).to(inference.dtype),
+        vocabulary=getattr(model, "vocabulary_", None),
         title=type(model).__name__,
         verbose=bool(model.verbose),
     )
     refuse(inference, problem.objective)
-    with threads_for(work_of(model) * data.context * rows_per_step(inference, len(data))):
+    with threads_for(work):
         posterior = inference.fit(problem)
     for name, value in posterior.parameters.items():
         if not bool(torch.isfinite(value).all()):

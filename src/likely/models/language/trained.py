@@ -18,6 +18,7 @@ from torch import Tensor
 from ...core.threads import threads_for
 from ...inference import Posterior
 from ..generative.module import ask
+from .members import Mixing
 from .windows import ABSENT
 
 __all__ = ["Trained", "window_starts"]
@@ -32,10 +33,7 @@ class State(NamedTuple):
     held: int
     recent: Tensor
     """Tokens that a new window begins with, (n, up to context)."""
-    weight: Tensor
-    """log p(member | tokens so far), (n, members)."""
-    ahead: Tensor
-    """log p of the next token under each member, (n, members, outputs): empty before the first, or of one member."""
+    mixing: Mixing
     networks: tuple[Any, ...]
 
 
@@ -103,8 +101,7 @@ class Trained:
     def start(self, rows: int) -> State:
         """The state of so many sequences before their first token."""
         recent = torch.zeros(rows, 0, dtype=torch.long, device=self.device)
-        weight = self._log_weights().expand(rows, -1)
-        return State(0, recent, weight, weight.new_zeros(rows, len(self.posterior.weights), 0), self._fresh(rows))
+        return State(0, recent, Mixing.begun(self.posterior.weights, rows), self._fresh(rows))
 
     def step(self, state: State, tokens: Tensor) -> tuple[Tensor, State]:
         """log p of all that may follow these tokens (n,) and those before, (n, outputs), and the state after them."""
@@ -118,14 +115,8 @@ class Trained:
                     held += 1
             log_probs, networks = self._advance(tokens, networks)
         recent = torch.cat([recent, tokens.unsqueeze(1)], 1)
-        if len(log_probs) == 1:
-            return log_probs[0], State(held + 1, recent, state.weight, state.ahead, networks)
-        ahead, weight = torch.stack(log_probs, 1).double(), state.weight
-        if state.ahead.shape[2]:
-            index = tokens.view(-1, 1, 1).expand(-1, len(log_probs), 1)
-            weight = (weight + state.ahead.gather(2, index).squeeze(2)).log_softmax(1)
-        mixed = torch.logsumexp(ahead + weight.unsqueeze(2), 1)
-        return mixed, State(held + 1, recent, weight, ahead, networks)
+        mixed, mixing = state.mixing.after(tokens, log_probs)
+        return mixed, State(held + 1, recent, mixing, networks)
 
     def _fresh(self, rows: int) -> tuple[Any, ...]:
         return tuple(ask(self.posterior, member, "start", rows) for member in range(len(self.posterior.weights)))

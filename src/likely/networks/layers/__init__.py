@@ -18,6 +18,7 @@ from .attention import (
     attend,
     attention_weights,
 )
+from .attentive import AttentiveDecoder
 from .conv import (
     PADDINGS,
     ChannelNorm,
@@ -101,6 +102,7 @@ __all__ = [
     "SCORES",
     "UPSAMPLES",
     "AdditiveScore",
+    "AttentiveDecoder",
     "BatchNorm",
     "ChannelNorm",
     "ChebyshevConvolution",

@@ -188,11 +188,21 @@ class Projections(nn.Module):
     def split(self, x: Tensor, context: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """q of x (n, t, width), k and v of the context (n, s, …), each (n, heads, ·, width/heads)."""
         if context is x and type(self.query) is type(self.key_value) is nn.Linear:
-            parts = self._together(x)
-        else:
-            parts = (self.query(x), *self.key_value(context).chunk(2, -1))
-        query, key, value = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in parts)
-        return query, key, value
+            query, key, value = (self._by_head(part) for part in self._together(x))
+            return query, key, value
+        return self.queries(x), *self.keys_values(context)
+
+    def queries(self, x: Tensor) -> Tensor:
+        """q alone, (n, heads, t, width/heads)."""
+        return self._by_head(self.query(x))
+
+    def keys_values(self, context: Tensor) -> tuple[Tensor, Tensor]:
+        """k and v alone, (n, heads, s, width/heads) each."""
+        key, value = self.key_value(context).chunk(2, -1)
+        return self._by_head(key), self._by_head(value)
+
+    def _by_head(self, part: Tensor) -> Tensor:
+        return part.unflatten(-1, (self.heads, -1)).transpose(1, 2)
 
     def _together(self, x: Tensor) -> tuple[Tensor, ...]:
         """q, k and v of one sequence by one product, which is faster than two, here and in its derivatives."""
@@ -254,6 +264,20 @@ class MultiHeadAttention(nn.Module):
         seen = _seen(mask, present)
         heads = attend(query, key, value, seen, self.score, bias=bias, causal=causal, dropout=dropout)
         return self.projections.merge(heads)
+
+    def look(self, x: Tensor, context: tuple[Tensor, Tensor], present: Tensor | None = None) -> Tensor:
+        """Cross-attention to keys and values (n, heads, s, width/heads) that were made once, by `keys_values`.
+
+        x may have several rows for each row of the context, one after the other: (n·k, t, width).
+
+        >>> attention, context = MultiHeadAttention(8, heads=2), torch.randn(3, 7, 8)
+        >>> attention.look(torch.zeros(6, 1, 8), attention.projections.keys_values(context)).shape
+        torch.Size([6, 1, 8])
+        """
+        together = x.reshape(len(context[0]), -1, x.shape[-1])
+        query, dropout = self.projections.queries(together), self.dropout if self.training else 0.0
+        heads = attend(query, *context, _seen(None, present), self.score, dropout=dropout)
+        return self.projections.merge(heads).view(x.shape)
 
     def start(self, rows: int) -> tuple[Tensor, Tensor]:
         """Keys and values before the first step: none, (n, heads, 0, width/heads) each."""

@@ -4,10 +4,12 @@
     pre    x ← x + A(LN(x)),   x ← x + g(LN(x)),   and LN after the last block
 
 A is attention and LN layer norm. Pre-norm leaves a way from end to end that no norm is on, so deep ones train easily.
+The blocks of a decoder look, between the two, at another sequence as well: x ← x + C(LN(x), memory).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal
 
 import torch
@@ -27,6 +29,8 @@ __all__ = ["Encoder", "EncoderBlock"]
 
 EncoderState = tuple[int, tuple[tuple[Tensor, ...], ...]]
 """How many steps there were, and what the attention of each block keeps of them."""
+KeysValues = tuple[Tensor, Tensor]
+"""Of one block for another sequence, (n, heads, s, width/heads) each."""
 FARTHEST = 64
 """Relative distances beyond it are alike, so that each has been seen often enough to be learned."""
 
@@ -35,8 +39,9 @@ class EncoderBlock(nn.Module):
     """Attention among steps and a network of one hidden layer on each, both with a skip and a norm.
 
     `hidden` is 4·width unless given. `dropout` acts on attention weights, hidden units and both branches, in training.
-    Weights at the end of both branches are drawn `start` times as large as elsewhere. Without `bias`, no affine map and
-    no norm has one.
+    Weights at the end of all branches are drawn `start` times as large as elsewhere. Without `bias`, no affine map and
+    no norm has one. With `context`, the features of another sequence, there is a third branch: cross-attention to it,
+    by the score `cross`.
 
     >>> EncoderBlock(8, heads=2)(torch.zeros(3, 5, 8)).shape
     torch.Size([3, 5, 8])
@@ -55,6 +60,8 @@ class EncoderBlock(nn.Module):
         activation: str = "gelu",
         start: float = 1.0,
         bias: bool = True,
+        context: int | None = None,
+        cross: str = "scaled",
     ) -> None:
         super().__init__()
         self.attention: MultiHeadAttention | LinearAttention
@@ -72,31 +79,66 @@ class EncoderBlock(nn.Module):
         self.norms = nn.ModuleList([LayerNorm(width, bias=bias), LayerNorm(width, bias=bias)])
         self.dropout = Dropout(dropout)
         self.pre = norm == "pre"
+        self.cross: MultiHeadAttention | None = None
+        if context is not None:
+            self.cross = MultiHeadAttention(width, heads, context=context, score=cross, dropout=dropout, bias=bias)
+            self.cross.projections.out.weight.data.mul_(start)
+            self.norms.append(LayerNorm(width, bias=bias))
 
     def forward(
-        self, x: Tensor, present: Tensor | None = None, *, bias: Tensor | None = None, causal: bool = False
+        self,
+        x: Tensor,
+        present: Tensor | None = None,
+        *,
+        bias: Tensor | None = None,
+        causal: bool = False,
+        context: KeysValues | None = None,
+        seen: Tensor | None = None,
     ) -> Tensor:
-        """`present` says which steps there are, (n, t); `bias`, (heads, t, t), is for softmax attention."""
-        first, second = self.norms
+        """`present` says which steps there are, (n, t); `bias`, (heads, t, t), is for softmax attention.
+
+        `context` has the keys and values of another sequence, see `MultiHeadAttention.look`, and `seen` says which of
+        its steps there are, (n, s).
+        """
         extra = {} if bias is None else {"bias": bias}
-        if self.pre:
-            x = x + self.dropout(self.attention(first(x), present=present, causal=causal, **extra))
-            return x + self.dropout(self.change(second(x)))
-        x = first(x + self.dropout(self.attention(x, present=present, causal=causal, **extra)))
-        return second(x + self.dropout(self.change(x)))
+        x = self._branch(0, lambda h: self.attention(h, present=present, causal=causal, **extra), x)
+        return self._branch(1, self.change, self._crossed(x, context, seen))
 
     def step(
-        self, x: Tensor, state: tuple[Tensor, ...], *, bias: Tensor | None = None
+        self,
+        x: Tensor,
+        state: tuple[Tensor, ...],
+        *,
+        bias: Tensor | None = None,
+        context: KeysValues | None = None,
+        seen: Tensor | None = None,
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
         """One more step (n, 1, width) of a causal encoder, and what later steps look at."""
-        first, second = self.norms
         extra: dict[str, Any] = {} if bias is None else {"bias": bias}
-        out, state = self.attention.step(first(x) if self.pre else x, state, **extra)  # type: ignore[arg-type]
-        if self.pre:
-            x = x + self.dropout(out)
-            return x + self.dropout(self.change(second(x))), state
-        x = first(x + self.dropout(out))
-        return second(x + self.dropout(self.change(x))), state
+        out, state = self.attention.step(self.norms[0](x) if self.pre else x, state, **extra)  # type: ignore[arg-type]
+        x = x + self.dropout(out)
+        x = x if self.pre else self.norms[0](x)
+        return self._branch(1, self.change, self._crossed(x, context, seen)), state
+
+    def cross_weights(
+        self, x: Tensor, context: Tensor, seen: Tensor | None, *, bias: Tensor | None = None, causal: bool = False
+    ) -> Tensor:
+        """How much each step looks at each of another sequence (n, s, context): (n, heads, t, s)."""
+        assert self.cross is not None
+        extra = {} if bias is None else {"bias": bias}
+        x = self._branch(0, lambda h: self.attention(h, causal=causal, **extra), x)
+        return self.cross.weights(self.norms[2](x) if self.pre else x, context, present=seen)
+
+    def _crossed(self, x: Tensor, context: KeysValues | None, seen: Tensor | None) -> Tensor:
+        cross = self.cross
+        if cross is None or context is None:
+            return x
+        return self._branch(2, lambda h: cross.look(h, context, seen), x)
+
+    def _branch(self, number: int, change: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+        """x and what a branch adds to it, with the norm before or after."""
+        norm = self.norms[number]
+        return x + self.dropout(change(norm(x))) if self.pre else norm(x + self.dropout(change(x)))
 
 
 class Encoder(nn.Module):
@@ -104,10 +146,14 @@ class Encoder(nn.Module):
 
     `positions` are "learned" (for `longest` steps), "sinusoidal", "relative" or None, and those of the first two are
     added to x or concatenated with it, where they are half of the width. `output` is "class", what becomes of a
-    learned token after the last step, "mean", "last" or "each".
+    learned token after the last step, "mean", "last" or "each". With `context`, the features of another sequence, all
+    blocks look at it too, by the score `cross`: a causal one is the decoder of a transformer.
 
     >>> Encoder(8, heads=2, layers=1, longest=6)(torch.zeros(3, 5, 8)).shape
     torch.Size([3, 8])
+    >>> decoder = Encoder(8, heads=2, layers=1, longest=6, causal=True, output="each", context=4)
+    >>> decoder(torch.zeros(3, 5, 8), context=decoder.looked_at(torch.zeros(3, 7, 4))).shape
+    torch.Size([3, 5, 8])
     """
 
     def __init__(
@@ -128,6 +174,8 @@ class Encoder(nn.Module):
         dropout: float = 0.0,
         activation: str = "gelu",
         bias: bool = True,
+        context: int | None = None,
+        cross: str = "scaled",
     ) -> None:
         super().__init__()
         own = width // 2 if join == "concatenate" else width
@@ -142,7 +190,8 @@ class Encoder(nn.Module):
         reach = min(longest - 1, FARTHEST)
         self.relative = RelativePositions(heads, reach, output == "class") if positions == "relative" else None
         self.dropout = Dropout(dropout)
-        start = (2 * layers) ** -0.5 if norm == "pre" else 1.0  # the variances of 2L branches add up to that of one
+        branches = 2 if context is None else 3
+        start = (branches * layers) ** -0.5 if norm == "pre" else 1.0  # their variances add up to that of one
         self.blocks = nn.ModuleList(
             EncoderBlock(
                 width,
@@ -155,26 +204,59 @@ class Encoder(nn.Module):
                 activation=activation,
                 start=start,
                 bias=bias,
+                context=context,
+                cross=cross,
             )
             for _ in range(layers)
         )
         self.norm = LayerNorm(width, bias=bias) if norm == "pre" else nn.Identity()
 
-    def forward(self, x: Tensor, present: Tensor | None = None) -> Tensor:
-        """`present` says which steps there are, (n, t); what is at the others changes nothing."""
+    def forward(
+        self,
+        x: Tensor,
+        present: Tensor | None = None,
+        *,
+        context: tuple[KeysValues, ...] | None = None,
+        seen: Tensor | None = None,
+    ) -> Tensor:
+        """`present` says which steps there are, (n, t); what is at the others changes nothing.
+
+        `context` is what `looked_at` made of another sequence, and `seen` says which of its steps there are, (n, s).
+        """
+        x, present, bias = self._entered(x, present)
+        for block, looked in zip(self.blocks, context or [None] * len(self.blocks), strict=True):
+            x = block(x, present, bias=bias, causal=self.causal, context=looked, seen=seen)
+        if self.output == "class":
+            return self.norm(x[:, -1])
+        x = self.norm(x)
+        return x if self.output == "each" else pooled(x, present, self.output)
+
+    def _entered(self, x: Tensor, present: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """What the first block is given: steps with positions and the class token, which there are, and biases."""
         if self.positions is not None:
             x = join_positions(x, self.positions(x), self.join)
         if self.token is not None:  # last, where it sees all steps even if these do not see what follows them
             x = torch.cat([x, self.token.expand(len(x), 1, -1)], 1)
             present = None if present is None else nn.functional.pad(present, (0, 1), value=True)
         bias = None if self.relative is None else self.relative(x.shape[1], x.shape[1])
-        x = self.dropout(x)
-        for block in self.blocks:
-            x = block(x, present, bias=bias, causal=self.causal)
-        if self.output == "class":
-            return self.norm(x[:, -1])
-        x = self.norm(x)
-        return x if self.output == "each" else pooled(x, present, self.output)
+        return self.dropout(x), present, bias
+
+    def cross_weights(self, x: Tensor, context: Tensor, seen: Tensor | None = None) -> Tensor:
+        """How much each step looks at each of another sequence (n, s, context), by each head of the last block.
+
+        >>> decoder = Encoder(8, heads=2, layers=2, longest=6, causal=True, output="each", context=4)
+        >>> decoder.cross_weights(torch.zeros(3, 5, 8), torch.zeros(3, 7, 4)).shape
+        torch.Size([3, 2, 5, 7])
+        """
+        x, present, bias = self._entered(x, None)
+        looked = self.looked_at(context)
+        for block, own in zip(list(self.blocks)[:-1], looked[:-1], strict=True):
+            x = block(x, present, bias=bias, causal=self.causal, context=own, seen=seen)
+        return self.blocks[-1].cross_weights(x, context, seen, bias=bias, causal=self.causal)  # type: ignore[operator, no-any-return]
+
+    def looked_at(self, context: Tensor) -> tuple[KeysValues, ...]:
+        """The keys and values of another sequence (n, s, context), for each block: they are the same at all steps."""
+        return tuple(block.cross.projections.keys_values(context) for block in self.blocks)  # type: ignore[union-attr]
 
     def start(self, rows: int) -> EncoderState:
         """The state of so many sequences before their first step, to be given to `step`."""
@@ -183,7 +265,14 @@ class Encoder(nn.Module):
         refuse_steps(self.output)
         return 0, tuple(block.attention.start(rows) for block in self.blocks)  # type: ignore[union-attr, operator]
 
-    def step(self, x: Tensor, state: EncoderState) -> tuple[Tensor, EncoderState]:
+    def step(
+        self,
+        x: Tensor,
+        state: EncoderState,
+        *,
+        context: tuple[KeysValues, ...] | None = None,
+        seen: Tensor | None = None,
+    ) -> tuple[Tensor, EncoderState]:
         """What becomes (n, width) of one more step (n, in_features), and the state after it."""
         index, before = state
         x = x.unsqueeze(1)
@@ -192,7 +281,7 @@ class Encoder(nn.Module):
             x = join_positions(x, here, self.join)
         bias = None if self.relative is None else self.relative.of_last(index + 1)
         x, after = self.dropout(x), []
-        for block, kept in zip(self.blocks, before, strict=True):
-            x, now = block.step(x, kept, bias=bias)  # type: ignore[operator]
+        for block, kept, looked in zip(self.blocks, before, context or [None] * len(before), strict=True):
+            x, now = block.step(x, kept, bias=bias, context=looked, seen=seen)  # type: ignore[operator]
             after.append(now)
         return self.norm(x[:, 0]), (index + 1, tuple(after))

@@ -49,8 +49,9 @@ class RecurrentLayer(nn.Module):
         self.ahead = direction(in_features, hidden)
         self.back = direction(in_features, hidden) if bidirectional else None
 
-    def forward(self, x: Tensor, present: Tensor | None = None) -> Tensor:
-        ahead = self._through(self.ahead, x)
+    def forward(self, x: Tensor, present: Tensor | None = None, state: State | None = None) -> Tensor:
+        """`state` is where the direction ahead starts, zeros unless given."""
+        ahead = self._through(self.ahead, x, state)
         if self.back is None:
             return ahead
         back = self._through(self.back, reversed_steps(x, present))
@@ -67,8 +68,8 @@ class RecurrentLayer(nn.Module):
         state = self.ahead.step(functional.linear(x, self.ahead.input_weight, self.ahead.bias), state)
         return state[0], state
 
-    def _through(self, direction: Direction, x: Tensor) -> Tensor:
-        state = direction.start(x)
+    def _through(self, direction: Direction, x: Tensor, state: State | None = None) -> Tensor:
+        state = direction.start(x) if state is None else state
         if self.truncation is None or not self.training:
             return direction(x, state)[0]
         outputs = []
