@@ -13,13 +13,15 @@ from typing import Any, Protocol
 from torch import Tensor, nn
 
 from ...core.errors import SpecError
-from ...networks import GRU, LSTM, RNN, Network, Transformer, as_network
-from ...networks.base import refuse_absurd
+from ...networks.base import Network, as_network, refuse_absurd
+from ...networks.gru import GRU
 from ...networks.layers.attentive import AttentiveDecoder
 from ...networks.layers.dropout import Dropout
 from ...networks.layers.encoder import Encoder
 from ...networks.layers.recurrent import RecurrentLayer
-from ...networks.transformer import MOST_WEIGHTS, encoder_weights
+from ...networks.lstm import LSTM
+from ...networks.rnn import RNN
+from ...networks.transformer import MOST_WEIGHTS, Transformer, encoder_weights
 
 __all__ = ["Writer", "body_of", "reader_of", "refuse_weights", "width_of", "writer_of"]
 

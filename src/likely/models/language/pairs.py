@@ -45,9 +45,11 @@ class Pairs(Dataset):
         rows = index if self.rows is None else self.rows[index]
         shape = rows.shape if isinstance(rows, Tensor) else (-1,)
         flat: Any = rows.flatten() if isinstance(rows, Tensor) else rows
-        x, condition = (padded(part[flat]) for part in (self.x, self.condition))  # type: ignore[arg-type, index]
-        weight = None if self.weight is None else self.weight[rows]  # type: ignore[index]
-        return Batch(x.view(*shape, x.shape[1]), None, weight, condition.view(*shape, condition.shape[1]))  # type: ignore[arg-type]
+        assert isinstance(self.x, Ragged)
+        assert isinstance(self.condition, Ragged)
+        x, condition = padded(self.x[flat]), padded(self.condition[flat])
+        weight: Any = None if self.weight is None else self.weight[rows]
+        return Batch(x.view(*shape, x.shape[1]), None, weight, condition.view(*shape, condition.shape[1]))
 
     def blocks(self, part: slice | None = None, rows: int | None = None) -> Iterator[Batch]:
         start, stop, _ = (part or slice(None)).indices(len(self))
@@ -59,8 +61,12 @@ class Pairs(Dataset):
     def total_weight(self) -> float:
         """Tokens that are predicted, each with the weight of its row."""
         everything = slice(None) if self.rows is None else self.rows
-        counts = (self.x.offsets.diff() - 1)[everything].double()  # type: ignore[union-attr]
-        return float((counts if self.weight is None else counts * self.weight[everything]).sum())  # type: ignore[index]
+        assert isinstance(self.x, Ragged)
+        counts = (self.x.lengths - 1)[everything].double()
+        if self.weight is None:
+            return float(counts.sum())
+        assert isinstance(self.weight, Tensor)
+        return float((counts * self.weight[everything]).sum())
 
 
 def padded(rows: Ragged) -> Tensor:

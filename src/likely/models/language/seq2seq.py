@@ -24,7 +24,8 @@ from ...core.validation import as_weights
 from ...data.rows import Ragged
 from ...data.text import Characters, Tokens, Vocabulary, as_texts, vocabulary_from_json
 from ...decoding import Beam, Decoding, Sample
-from ...networks import GRU, Network
+from ...networks import Network
+from ...networks.gru import GRU
 from ...networks.layers.attention import SCORES
 from ...priors import Flat, Prior
 from ..reports import Reports

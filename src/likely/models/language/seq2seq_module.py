@@ -11,9 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ...networks import Transformer
 from ...networks.layers.steps import Embedding
-from ...networks.transformer import affine
+from ...networks.transformer import Transformer, affine
 from .bodies import Writer, reader_of, width_of, writer_of
 from .pairs import ABSENT
 

@@ -256,7 +256,7 @@ class Encoder(nn.Module):
 
     def looked_at(self, context: Tensor) -> tuple[KeysValues, ...]:
         """The keys and values of another sequence (n, s, context), for each block: they are the same at all steps."""
-        return tuple(block.cross.projections.keys_values(context) for block in self.blocks)  # type: ignore[union-attr]
+        return tuple(block.cross.projections.keys_values(context) for block in self.blocks)  # type: ignore[union-attr, operator]
 
     def start(self, rows: int) -> EncoderState:
         """The state of so many sequences before their first step, to be given to `step`."""
