@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...data.rows import Ragged
+from ...data.rows import Ragged, arranged
 from ...inference.dataset import Batch, Dataset
 
 __all__ = ["ABSENT", "Pairs", "padded", "ragged"]
@@ -57,6 +57,17 @@ class Pairs(Dataset):
         step = min(most, rows or most)
         for first in range(start, stop, step):
             yield self.batch(slice(first, min(first + step, stop)))
+
+    def order(self, generator: torch.Generator, batch_size: int) -> Tensor:
+        """A new order in which rows of similar lengths share a batch: of targets first, then of sources."""
+        order = torch.randperm(len(self), generator=generator)
+        if batch_size >= len(self):
+            return order
+        assert isinstance(self.x, Ragged)
+        assert isinstance(self.condition, Ragged)
+        sources = self.condition.lengths
+        lengths = self.x.lengths * (int(sources.max()) + 1) + sources
+        return arranged((lengths if self.rows is None else lengths[self.rows]).cpu(), order, batch_size, generator)
 
     def total_weight(self) -> float:
         """Tokens that are predicted, each with the weight of its row."""

@@ -30,8 +30,10 @@ from ...networks.layers.attention import SCORES
 from ...priors import Flat, Prior
 from ..reports import Reports
 from .bodies import body_of
+from .fitting import blank
 from .pairs import ragged
-from .seq2seq_fitting import of_file, read_pairs, trained, work_of
+from .seq2seq_fitting import module_of, read_pairs, trained, work_of
+from .seq2seq_module import Seq2SeqModule
 from .translator import Translator
 
 __all__ = ["Seq2Seq"]
@@ -115,6 +117,10 @@ class Seq2Seq(Reports, Estimator):
         if len(self.tokens) != 2:
             raise SpecError(f"tokens has {len(self.tokens)} specs; it must be one, or a pair for sources and targets.")
         return [as_spec(own, Tokens, "tokens") for own in self.tokens]
+
+    def _module(self) -> Seq2SeqModule:
+        """A new module for what is known of the texts."""
+        return module_of(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "posterior_" in self.__dict__
@@ -277,7 +283,7 @@ class Seq2Seq(Reports, Estimator):
             raise ModelFileError(f"The file has longest={longest!r}; it must be two integers above 0.")
         self.vocabularies_ = tuple(vocabulary_from_json(own) for own in learned["vocabularies"])
         self.longest_ = (longest[0], longest[1])
-        self.posterior_ = of_file(self, learned["posterior"], tensors)
+        self.posterior_ = blank(self, learned["posterior"], tensors)
 
 
 def _unknown(vocabulary: Vocabulary, tokens: np.ndarray) -> float:

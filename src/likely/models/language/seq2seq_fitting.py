@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -20,11 +19,11 @@ from ...inference.work import rows_per_step
 from ...optim import AdamW, Cosine
 from ..generative.module import UnderCondition
 from .bodies import refuse_weights
-from .fitting import fitted_to, restored
+from .fitting import fitted_to
 from .pairs import Pairs
 from .seq2seq_module import Seq2SeqModule
 
-__all__ = ["automatic", "module_of", "of_file", "read_pairs", "trained", "work_of"]
+__all__ = ["automatic", "module_of", "read_pairs", "trained", "work_of"]
 
 STEPS, BATCH, PASSES = 10_000, 64, 60
 MEASURED = 16
@@ -62,7 +61,7 @@ def trained(model: Any, sources: Ragged, targets: Ragged, weight: Tensor | None)
 
     tokens = int(targets.lengths.max()) + int(sources.lengths.max())
     work = work_of(model) * tokens * rows_per_step(inference, len(rows))
-    return fitted_to(model, rows, inference, lambda: module_of(model), encode, work)
+    return fitted_to(model, rows, inference, encode, work)
 
 
 def module_of(model: Any) -> Seq2SeqModule:
@@ -91,8 +90,3 @@ def work_of(model: Any) -> float:
         sources = torch.zeros(2, source, dtype=torch.long)
         pair: Any = UnderCondition(module, sources)  # type: ignore[arg-type]
         return footprint(pair, torch.zeros(2, target + 1, dtype=torch.long)).work / (source + target)
-
-
-def of_file(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Posterior:
-    """The posterior in a file, for the module that the model's specs build."""
-    return restored(lambda: module_of(model), learned, tensors)
