@@ -83,6 +83,8 @@ def examples():
             (likely.Classifier(network=networks.LSTM(2), inference=quick()), SEQUENCES, [0, 1, 0, 1]),
             (likely.Classifier(network=networks.GCN((2,), level="graph"), inference=quick()), GRAPHS, [0, 1] * 4),
             (likely.Classifier(network=networks.ConvNet((2,), hidden=(2,)), inference=quick()), IMAGES, [0, 1] * 6),
+            (likely.Classifier(), WORDS, [0, 1, 0]),
+            (likely.Classifier(network=networks.LSTM(2), inference=quick(), tokens="forms(1)"), WORDS, [0, 1, 0]),
         ],
         "Diffusion": [
             (likely.Diffusion(networks.MLP((4,)), steps=5, **small), ROWS, None),
@@ -142,7 +144,7 @@ def examples():
         ],
         "LatentDirichlet": [(likely.LatentDirichlet(2), COUNTS, None)],
         "Mixture": [(likely.Mixture(mixed, n_components=2), columns, None)],
-        "NaiveBayes": [(likely.NaiveBayes(mixed), columns, LABELS)],
+        "NaiveBayes": [(likely.NaiveBayes(mixed), columns, LABELS), (likely.NaiveBayes(), WORDS, [0, 1, 0])],
         "PCA": [(likely.PCA(2), ROWS, None)],
         "Perceptron": [(likely.Perceptron(), ROWS, TWO)],
         "Regressor": [

@@ -177,8 +177,8 @@ def test_wrong_sizes_are_named(kind):
 def test_rows_that_are_no_sequences_are_refused(kind):
     with pytest.raises(SpecError, match=r"takes sequences \(steps, features\), or \(steps,\).* found \(3, 8, 8\)"):
         kind().build((3, 8, 8), 1)
-    with pytest.raises(SpecError, match=r"takes rows of token numbers, \(steps,\); found \(5, 3\)"):
-        kind(tokens=4).build((5, 3), 1)
+    with pytest.raises(SpecError, match=r"takes rows of token numbers, \(steps,\); found \(5, 3, 2\)"):
+        kind(tokens=4).build((5, 3, 2), 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

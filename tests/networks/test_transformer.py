@@ -212,7 +212,7 @@ def test_wrong_shapes_are_refused():
     with pytest.raises(SpecError, match=r"takes rows of steps with features, .*; found \(1, 6, 6\) and 2"):
         Transformer().build((1, 6, 6), 2)
     with pytest.raises(SpecError, match=r"takes rows of token numbers \(steps,\)"):
-        Transformer(tokens=5).build((6, 2), 2)
+        Transformer(tokens=5).build((6, 2, 2), 2)
     for shape in ((), (0,), (3, 0)):
         with pytest.raises(SpecError, match="takes rows of"):
             Transformer().build(shape, 2)

@@ -31,14 +31,22 @@ def evaluate(
 ) -> None:
     """Score a model on the rows of TABLE: log score, errors, and how often its intervals hold the target.
 
-    A model of the rows themselves has the log score alone.
+    A model of the rows themselves has the log score alone, and one of language bits per character and perplexity.
     """
-    from ..data import read_table
-    from ..models import FrameModel
+    from ..models import FrameModel, LanguageModel
+    from .texts import language_measures, read_rows
 
     fitted = load_any(model, unseen)
+    if isinstance(fitted, LanguageModel):
+        told = language_measures(fitted, table)
+        if json:
+            print_json({"model": str(model), "table": str(table), **_values(told)})
+            return
+        listed = [(name, value, meaning) for name, (value, meaning) in told.items()]
+        print_table(f"{model} on {table}", ["measure", "value", "meaning"], listed)
+        return
     rows_only = isinstance(fitted, FrameModel)
-    result = row_measures(fitted, read_table(table)) if rows_only else measures(fitted, read_table(table))
+    result = row_measures(fitted, read_rows(table)) if rows_only else measures(fitted, read_rows(table, fitted))
     if json:
         target = {} if rows_only else {"target": fitted.target}
         print_json({"model": str(model), "table": str(table), **target, **_values(result)})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -24,7 +24,8 @@ from .options import (
     with_target,
 )
 from .output import lines, number, print_json
-from .rows import fit_rows
+from .rows import fit_rows, make_model
+from .texts import CLASS, TEXT, fit_language, is_texts, read_rows, text_column
 
 __all__ = ["fit"]
 
@@ -63,6 +64,11 @@ def fit(
         str | None,
         typer.Option("--sequence", metavar="COLUMN", help="With --model: which sequence each row belongs to."),
     ] = None,
+    text: Annotated[
+        str | None,
+        typer.Option("--text", metavar="COLUMN", help="The column whose texts the model reads, and no other column."),
+    ] = None,
+    tokens: Annotated[str | None, _part("tokens", "words(min_count=2)")] = None,
     ignore: IgnoreOption = None,
     category: CategoryOption = None,
     random_state: RandomStateOption = 0,
@@ -72,10 +78,11 @@ def fit(
 
     With --target alone it is linear regression for numbers and logistic regression for labels; with --model it is a
     model of the rows themselves: a mixture, a hidden Markov model, principal components.
-    """
-    from ..data import read_table
 
-    given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference}
+    TABLE may be a folder of texts, a .txt file in each: folders in it are classes to tell apart. With `--model
+    "language_model(ngram(7))"` a text file, a folder or a column of texts is learned as language.
+    """
+    given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference, "tokens": tokens}
     parts = {name: text for name, text in given.items() if text is not None}
     if model is not None:
         others = [*parts, *(name for name, value in (("target", target), ("weight", weight)) if value)]
@@ -83,8 +90,16 @@ def fit(
             raise SpecError(f"--model {model!r} is a complete model, so --{others[0]} cannot be given with it.")
         out = out or Path(f"{table.name.split('.')[0]}-{re.split('[^a-z_]', model.lower())[0]}.likely")
         check_out(out)
+        made = make_model(model, random_state, verbose=not json)
+        if type(made).__name__ == "LanguageModel":
+            fit_language(table, made, out, text=text, json=json)
+            return
+        if text is not None or is_texts(table):
+            raise SpecError(f"--model {model!r} is not of texts; those are language_model(…), or --target for a label.")
         fit_rows(table, model, out, sequence=sequence, ignore=ignore, random_state=random_state, json=json)
         return
+    if target is None and table.is_dir():
+        target, text = CLASS, text or TEXT
     if target is None:
         raise SpecError("Say what to learn: --target COLUMN, or --model for a model of the rows themselves.")
     if sequence is not None:
@@ -92,9 +107,13 @@ def fit(
     column = re.sub(r"[^-.\w]+", "_", target)
     out = out or Path(f"{table.name.split('.')[0]}-{column}.likely")
     check_out(out)
-    rows = read_table(table)
+    rows = read_rows(table)
     task, why = read_target(rows, target, task)
-    fitted = build_model(task, parts, target, ignore=ignore, category=category, random_state=random_state, verbose=True)
+    text, because = text_column(rows, text, target, [*(ignore or ()), *([weight] if weight else [])])
+    if tokens is not None and text is None:
+        raise SpecError(f"--tokens {tokens!r} cuts texts; name the column that has them: --text COLUMN.")
+    options: dict[str, Any] = {"ignore": ignore, "category": category, "text": text}
+    fitted = build_model(task, parts, target, **options, random_state=random_state, verbose=True)
     start = time.perf_counter()
     fitted.fit(rows, sample_weight=weight)
     seconds = time.perf_counter() - start
@@ -119,7 +138,7 @@ def fit(
     constant = fitted.table_.constant_
     lines(
         {
-            "table": f"{table}: {known.height} rows with a target; {fitted.table_.describe().splitlines()[0]}",
+            "table": f"{table}: {known.height} rows with a target; {fitted.table_.describe().splitlines()[0]}{because}",
             "target": f"{target}: {task}, {why}",
             "model": in_words(fitted),
         }

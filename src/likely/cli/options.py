@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..core.spec import Spec
-    from ..models import FrameModel, TableModel
+    from ..models import FrameModel, LanguageModel, TableModel
 
 __all__ = [
     "CategoryOption",
@@ -100,10 +100,15 @@ def build_model(
     unseen: str = "error",
     random_state: int = 0,
     verbose: bool = False,
+    text: str | None = None,
 ) -> TableModel:
-    """The unfitted model of a table; `parts` are the texts of its likelihood, network, prior and inference."""
+    """The unfitted model of a table, or of its column `text`.
+
+    `parts` are the texts of its likelihood, network, prior and inference, and of what cuts texts into tokens.
+    """
     from .. import Classifier, Regressor
     from ..data import Table
+    from ..data.text_column import TextColumn
     from ..inference import Inference
     from ..likelihoods import Likelihood
     from ..models import TableModel
@@ -111,10 +116,13 @@ def build_model(
     from ..priors import Prior
 
     axes: dict[str, type[Spec]] = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
-    chosen: dict[str, Any] = {name: axes[name].parse(text) for name, text in parts.items()}
+    tokens = {name: words for name, words in parts.items() if name == "tokens"}
+    chosen: dict[str, Any] = {name: axes[name].parse(words) for name, words in parts.items() if name != "tokens"}
     model: Any = Regressor(**chosen, random_state=random_state, verbose=verbose)
     if task == "classify":
         model = Classifier(**chosen, random_state=random_state, verbose=verbose)
+    if text is not None:
+        return TableModel(model.set_params(**tokens), target, TextColumn(text))
     table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen=unseen)  # type: ignore[arg-type]
     return TableModel(model, target, table)
 
@@ -146,6 +154,7 @@ def parts_of(text: str) -> dict[str, str]:
 def load_model(path: Path, unseen: str = "error") -> TableModel:
     """The model of a table in a file."""
     from .. import load
+    from ..data import Table
     from ..models import TableModel
 
     if unseen not in ("error", "ignore"):
@@ -156,17 +165,18 @@ def load_model(path: Path, unseen: str = "error") -> TableModel:
             f"{path} holds a {type(model).__name__}, which takes arrays; the command line needs a model of tables, "
             "as `likely fit` or TableModel(…).save writes."
         )
-    model.table_.set_params(unseen=unseen)
+    if isinstance(model.table_, Table):
+        model.table_.set_params(unseen=unseen)
     return model
 
 
-def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel:
-    """The model of a target, or of the rows of a table themselves, in a file."""
+def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel | LanguageModel:
+    """The model of a target, of the rows of a table themselves, or of language, in a file."""
     from .. import load
-    from ..models import FrameModel
+    from ..models import FrameModel, LanguageModel
 
     model = load(path)
-    return model if isinstance(model, FrameModel) else load_model(path, unseen)
+    return model if isinstance(model, FrameModel | LanguageModel) else load_model(path, unseen)
 
 
 def check_out(path: Path | None, endings: Sequence[str] = ()) -> None:

@@ -51,12 +51,14 @@ def predict(
 
     Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
     """
-    from ..data import read_table
-    from ..models import FrameModel
+    from ..models import FrameModel, LanguageModel
+    from .texts import read_rows
 
     check_out(out, ENDINGS)
     fitted = load_any(model, unseen)
-    rows = read_table(table)
+    if isinstance(fitted, LanguageModel):
+        raise DataError(f"{model} is a model of language, which goes on with a text: likely sample {model} --prompt …")
+    rows = read_rows(table, fitted)
     predicted = answers(fitted, rows) if isinstance(fitted, FrameModel) else predictions(fitted, rows, interval)
     if out is not None:
         write_table(beside(rows, predicted), out)

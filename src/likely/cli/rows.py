@@ -29,8 +29,10 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
     """The unfitted model that text such as `mixture(poisson(), n_components=3)` describes."""
     from .. import models
     from ..core.parse import parse_call
+    from ..data.text import Tokens
     from ..inference import Inference
     from ..likelihoods import Likelihood
+    from ..models.language.ngram import NGram
     from ..networks import Network
 
     def maker(name: str) -> Callable[..., Any]:
@@ -43,7 +45,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
         return make
 
     names = [name for name in models.__all__ if name not in (*SUPERVISED, *OTHERS)]
-    axes: list[Any] = [Likelihood, Inference, Network]
+    axes: list[Any] = [Likelihood, Inference, Network, Tokens, NGram]
     try:
         return parse_call(text, {name: maker(name) for name in names}, axes, "model of rows")
     except SpecError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import sys
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,10 +31,23 @@ def sample(
         Path | None,
         typer.Argument(metavar="[TABLE]", help="For a model of a target: the rows to draw targets for."),
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", "-n", metavar="NUMBER", help="How many draws.", min=1)] = 10,
+    rows: Annotated[
+        int | None,
+        typer.Option("--rows", "-n", metavar="NUMBER", help="How many draws: 10 rows, or one text.", min=1),
+    ] = None,
     fix: Annotated[
         list[str] | None,
         typer.Option("--fix", metavar="COLUMN=VALUE", help="Hold a column of new rows at a value; may be repeated."),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option("--prompt", metavar="TEXT", help="Of language: how the texts begin.")
+    ] = None,
+    length: Annotated[
+        int | None, typer.Option("--length", metavar="TOKENS", help="Of language: how long they go on, at most.", min=1)
+    ] = None,
+    decoding: Annotated[
+        str | None,
+        typer.Option("--decoding", metavar="SPEC", help="Of language: `sample(temperature=0.8)`, `greedy()` …"),
     ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the draws (.csv, .tsv, .parquet).")
@@ -41,14 +55,25 @@ def sample(
     random_state: RandomStateOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Draw from MODEL: new rows, or, for a model of a target, new targets for each row of TABLE.
+    """Draw from MODEL: new rows, new text, or, for a model of a target, new targets for each row of TABLE.
 
     Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
     """
     from .. import load
+    from ..models import LanguageModel
 
     check_out(out, ENDINGS)
-    drawn = _draw(load(model), model, table, rows, fix, random_state)
+    fitted = load(model)
+    told: dict[str, Any] = {"prompt": prompt, "length": length, "decoding": decoding}
+    given = {name: value for name, value in told.items() if value is not None}
+    if isinstance(fitted, LanguageModel):
+        if table is not None or fix:
+            raise DataError(f"{model} is a model of language: it takes --prompt, and no TABLE or --fix.")
+        _write(fitted.sample(rows or 1, **given, random_state=random_state), out, json)
+        return
+    if given:
+        raise DataError(f"--{next(iter(given))} is for models of language; {model} holds a {type(fitted).__name__}.")
+    drawn = _draw(fitted, model, table, rows or 10, fix, random_state)
     if out is not None:
         write_table(drawn, out)
     if json:
@@ -59,13 +84,27 @@ def sample(
         give(drawn)
 
 
+def _write(texts: list[str], out: Path | None, json: bool) -> None:
+    """Texts as they are, one after the other, or as the column of a table."""
+    import polars as pl
+
+    if out is not None:
+        write_table(pl.DataFrame({"text": texts}), out)
+    if json:
+        print_json({"texts": texts})
+    elif out is not None:
+        lines({"drew": f"{len(texts)} text{'s' * (len(texts) != 1)}", "saved": str(out)})
+    else:
+        sys.stdout.write("\n\n".join(texts) + "\n")
+
+
 def _draw(
     fitted: Estimator, source: Path, table: Path | None, rows: int, fix: list[str] | None, random_state: int
 ) -> pl.DataFrame:
     import polars as pl
 
-    from ..data import read_table
     from ..models import FrameModel, TableModel
+    from .texts import read_rows
 
     if isinstance(fitted, FrameModel):
         if table is not None:
@@ -78,7 +117,7 @@ def _draw(
             raise DataError(
                 f"{source} is a model of {fitted.target!r} given other columns; give the TABLE that has them."
             )
-        given = read_table(table)
+        given = read_rows(table, fitted)
         draws = fitted.sample(given, rows, random_state=random_state)
         columns = {"row": list(range(given.height)) * rows, fitted.target: draws.reshape(-1)}
         return pl.DataFrame(columns)

@@ -45,13 +45,16 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
     if description["model"] == "TableModel":
         from ..data.columns import column_from_json, describe
 
-        inner = params["model"]["params"]
-        columns = [column_from_json(column) for column in learned["table"]["columns"]]
+        inner, text = params["model"]["params"], learned["table"].get("text")
+        columns = [column_from_json(column) for column in learned["table"].get("columns", ())]
         names = [feature for column in columns for feature in column.features]
-        facts["model"] = ", ".join(f"{axis} {_bare(words, inner[axis])}" for axis in AXES if axis in inner)
-        facts |= {"target": params["target"], "table": describe(columns)}
+        axes = AXES if text is None else (*AXES, "tokens")
+        facts["model"] = ", ".join(f"{axis} {_bare(words, inner[axis])}" for axis in axes if axis in inner)
+        facts |= {"target": params["target"], "table": describe(columns) if text is None else f"texts of {text}"}
     if description["model"] in ("TableModel", "FrameModel"):
         learned = learned["model"]
+    if "vocabulary" in learned:
+        facts["tokens"] = _vocabulary(learned["vocabulary"])
     if "classes" in learned:
         facts["classes"] = [str(label) for label in learned["classes"]]
     facts["learned"] = {
@@ -61,9 +64,28 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
     return facts | _sizes(header) | {"coefficients": coefficients} | _standard_errors(learned, list(coefficients))
 
 
+def _vocabulary(learned: Mapping[str, Any] | list[str]) -> str:
+    """How many tokens of which kind a model knows.
+
+    >>> _vocabulary({"kind": "characters", "points": [97, 98]})
+    '2 characters'
+    """
+    if isinstance(learned, list):
+        return f"{len(learned)} words"
+    if learned["kind"] == "forms":
+        return f"{len(learned['forms'])} forms of words"
+    if learned["kind"] == "bag":
+        both = " and pairs of them" if learned["pairs"] else ""
+        return f"{len(learned['codes'])} columns: {_vocabulary(learned['tokens'])}{both}"
+    counts = {"characters": "points", "words": "words", "byte_pairs": "merges"}
+    kind = str(learned["kind"])
+    what = {"byte_pairs": "pairs of bytes merged"}.get(kind, kind)
+    return f"{len(learned[counts[kind]])} {what}"
+
+
 def _standard_errors(learned: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
     """Those of one coefficient for each number, and log p, AIC and BIC, where the fit found them."""
-    told = learned.get("posterior", {}).get("info", {}).get("summary")
+    told = (learned.get("posterior") or {}).get("info", {}).get("summary")
     if told is None or len(told["standard_error"]) not in (len(names), len(names) + 1) or not names:
         return {}
     errors = dict(zip(names, told["standard_error"], strict=False))

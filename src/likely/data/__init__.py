@@ -10,15 +10,29 @@ if TYPE_CHECKING:
     from .graph import Graph
     from .read import read_table
     from .table import Table
-    from .text import BPE, Characters, Words
+    from .text import BPE, Bag, Characters, Forms, Words
+    from .text_column import TextColumn
 
-__all__ = ["BPE", "Characters", "Graph", "Table", "Words", "augment", "read_table", "text"]
+__all__ = [
+    "BPE",
+    "Bag",
+    "Characters",
+    "Forms",
+    "Graph",
+    "Table",
+    "TextColumn",
+    "Words",
+    "augment",
+    "read_table",
+    "text",
+]
 
 _FILES = {
     "Graph": "graph",
     "Table": "table",
+    "TextColumn": "text_column",
     "read_table": "read",
-    **dict.fromkeys(("BPE", "Characters", "Words"), "text"),
+    **dict.fromkeys(("BPE", "Bag", "Characters", "Forms", "Words"), "text"),
 }
 
 

@@ -166,7 +166,7 @@ def check_sequence_spec(spec: Any) -> None:
 def check_sequence_shape(spec: Any, in_shape: tuple[int, ...], out_features: int) -> None:
     """Refuse rows that are not sequences."""
     name = type(spec).__name__
-    if spec.tokens is not None and len(in_shape) != 1:
+    if spec.tokens is not None and len(in_shape) > 2:
         raise SpecError(f"{name}(tokens={spec.tokens}) takes rows of token numbers, (steps,); found {in_shape}.")
     if len(in_shape) not in (1, 2) or 0 in in_shape or out_features < 1:
         raise SpecError(

@@ -153,7 +153,7 @@ class Transformer(_StepNetwork):
         needs = (
             "token numbers (steps,)" if self.tokens else "steps with features, (steps, features), or numbers (steps,)"
         )
-        fits = len(in_shape) == 1 if self.tokens else len(in_shape) in (1, 2)
+        fits = len(in_shape) in (1, 2)  # (steps, k): several tokens at each step
         if not fits or min(in_shape) < 1 or out_features < 1:
             raise SpecError(
                 f"Transformer takes rows of {needs}, and one output or more; found {in_shape} and {out_features}."

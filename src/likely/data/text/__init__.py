@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from .bag import Bag, BagVocabulary
+from .bag import Bag, BagVocabulary, Encoder
 from .base import Text, Tokens, Vocabulary, as_texts, is_cut, vocabulary_from_json
 from .byte_pairs import BPE
 from .characters import Characters
+from .files import read_folder, read_text, read_texts
+from .forms import Forms, FormVocabulary
 from .words import Words
 
 __all__ = [
@@ -13,11 +15,17 @@ __all__ = [
     "Bag",
     "BagVocabulary",
     "Characters",
+    "Encoder",
+    "FormVocabulary",
+    "Forms",
     "Text",
     "Tokens",
     "Vocabulary",
     "Words",
     "as_texts",
     "is_cut",
+    "read_folder",
+    "read_text",
+    "read_texts",
     "vocabulary_from_json",
 ]

@@ -22,10 +22,18 @@ from ..sparse_rows import SparseRows
 from .base import Text, Tokens, Vocabulary, vocabulary_from_json
 from .words import Words
 
-__all__ = ["Bag", "BagVocabulary"]
+__all__ = ["Bag", "BagVocabulary", "Encoder"]
 
 
-class Bag(Spec, axis="bag"):
+class Encoder(Spec, axis="encoder"):
+    """How texts become the rows of a network, where that is not their tokens one after the other."""
+
+    def fit(self, texts: Sequence[Text]) -> Any:
+        """What was learned of texts: it has `rows(texts)` and goes to JSON."""
+        raise NotImplementedError(f"{type(self).__name__} must learn from texts")
+
+
+class Bag(Encoder):
     """The tokens of a text, and `pairs` of tokens, that `min_count` training texts or more have; others do not count.
 
     >>> vocabulary = Bag().fit(["not bad", "bad , bad"])

@@ -5,6 +5,7 @@ encode: text → token numbers 0 … size − 1,      decode: back
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ import numpy as np
 from ...core.errors import DataError, ModelFileError
 from ...core.spec import Spec, _short
 from ..rows import Ragged, Rows
+from .files import read_texts
 
 __all__ = ["Text", "Tokens", "Vocabulary", "as_texts", "is_cut", "vocabulary_from_json"]
 
@@ -102,12 +104,16 @@ class Vocabulary(ABC):
 def as_texts(texts: Any, name: str = "texts", *, empty: bool = False) -> list[str]:
     """A string, or a list of strings, as a list; an `empty` text is refused unless it is allowed.
 
+    A path (`pathlib.Path`) is that of a file with one text, or of a folder of .txt files.
+
     >>> as_texts("to be"), as_texts(["to be", "or not"])
     (['to be'], ['to be', 'or not'])
     >>> as_texts(["to be", 3])
     Traceback (most recent call last):
     likely.core.errors.DataError: texts[1] is 3, an int; it must be a string.
     """
+    if isinstance(texts, os.PathLike):
+        texts = read_texts(texts)
     if isinstance(texts, str):
         texts = [texts]
     elif isinstance(texts, bytes | Mapping) or not hasattr(texts, "__iter__") or getattr(texts, "ndim", 1) != 1:

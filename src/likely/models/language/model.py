@@ -6,6 +6,7 @@ p(text) = Πₜ p(zₜ₊₁ | z_≤t),      z₀ the boundary before a text, an
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Mapping
 from itertools import pairwise
@@ -24,7 +25,7 @@ from ...core.estimator import Estimator
 from ...core.random import drawing
 from ...core.spec import as_spec, fold, is_integer
 from ...core.validation import as_weights, device_of
-from ...data.text import Characters, as_texts, vocabulary_from_json
+from ...data.text import Characters, as_texts, read_texts, vocabulary_from_json
 from ...decoding import Decoding, Sample
 from ...priors import Flat, Prior
 from ..reports import Reports
@@ -51,7 +52,8 @@ class LanguageModel(Reports, DensityMixin, Estimator):
     An `NGram` sees order − 1. Networks learn from windows of the text that are cut anew in each epoch.
 
     `fit` takes a string, which is one text that goes on, or a list of strings: then each has an end, which the model
-    learns to draw, and `log_prob` has a term for it.
+    learns to draw, and `log_prob` has a term for it. A `pathlib.Path` is read: of a file, one text; of a folder, the
+    texts of its .txt files.
 
     >>> model = LanguageModel(NGram(4)).fit("the cat sat on the mat and the rat sat on the cat")
     >>> model.sample(prompt="the m", length=10, decoding="greedy")
@@ -83,6 +85,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         for learned in ("vocabulary_", "ends_", "counts_", "posterior_", "_asked"):
             self.__dict__.pop(learned, None)
         counted = self._check_arguments()
+        texts = read_texts(texts) if isinstance(texts, os.PathLike) else texts
         given, ends = as_texts(texts), not isinstance(texts, str)
         vocabulary = vocabulary_for(self, given)
         values, offsets = joined(vocabulary, given, ends)

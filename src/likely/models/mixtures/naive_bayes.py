@@ -28,6 +28,8 @@ from ...likelihoods import Normal
 from ..emissions import Columns
 from ..emissions.part import blocks
 from ..labels import Labelled, as_column, encode_labels, read_labels, several_classes, shown
+from ..supervised.texts import is_auto, texts_of
+from .text_classes import TextClasses, counted
 
 __all__ = ["NaiveBayes"]
 
@@ -35,12 +37,15 @@ BACKGROUND = 1e-9
 """The weight, in rows, with which each class also sees the rows of all others: no spread is 0."""
 
 
-class NaiveBayes(ClassifierMixin, Labelled):
+class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
     """One likelihood for all columns, a list with one for each, a dict by the names of columns, or a `Product`.
 
     `smoothing` is how often each class is taken to have seen each label, beside the data, in columns of labels
     (Laplace's rule). `class_prior` are the probabilities of the classes, in their order; None takes their frequencies.
     A missing value (NaN) does not count, nor does a row without a label.
+
+    X may be texts, a list of strings: then each class is a distribution of the words and pairs of words that its texts
+    have (multinomial, each word counted once per text), cut as `tokens` says: "auto", `Bag(…)`, `Words(…)`, … .
 
     >>> from likely.likelihoods import Bernoulli
     >>> X, y = [[170.0, 0], [180.0, 0], [160.0, 1], [165.0, 1]], ["a", "a", "b", "b"]
@@ -55,9 +60,9 @@ class NaiveBayes(ClassifierMixin, Labelled):
         "eta_": Array("C *"),
         "class_prior_": Array("C", SIMPLEX),
         "totals_": maybe(Array("C *")),
-        "origin_": Array("D"),
+        "origin_": maybe(Array("D")),
     }
-    _values: ClassVar[Values] = {"emission_": TABLE, "form_": FORM}
+    _values: ClassVar[Values] = {"emission_": TABLE, "form_": FORM, "vocabulary_": maybe(TABLE)}
     log_prob_kind_: ClassVar[str] = "exact"
 
     def __init__(
@@ -66,7 +71,9 @@ class NaiveBayes(ClassifierMixin, Labelled):
         smoothing: float = 1.0,
         class_prior: Any = None,
         random_state: Any = None,
+        tokens: Any = "auto",
     ) -> None:
+        self.tokens = tokens
         self.likelihood = likelihood
         self.smoothing = smoothing
         self.class_prior = class_prior
@@ -76,10 +83,12 @@ class NaiveBayes(ClassifierMixin, Labelled):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit each class to its rows."""
         self._forget()
+        if (texts := texts_of(X, cut=not is_auto(self.tokens))) is not None:
+            return self._fit_texts(texts, y, sample_weight)
         x = self._rows(X, reset=True)
         labels, missing = self._labels(y, len(x))
         self.classes_, self.form_ = several_classes(labels[~missing], "y"), form_of(X)
-        weight = _counted(missing, as_weights(sample_weight, x))
+        weight = counted(missing, as_weights(sample_weight, x))
         emission = self._emission(x, weight)
         return self._learn(emission, x, encode_labels(labels, missing, self.classes_), weight)
 
@@ -90,6 +99,8 @@ class NaiveBayes(ClassifierMixin, Labelled):
         rows, unless it says so itself.
         """
         first = not self.__sklearn_is_fitted__()
+        if texts_of(X) is not None:
+            raise DataError("partial_fit takes numbers; the words of texts are learned from all of them: use fit.")
         x = self._rows(X, reset=first)
         if first and classes is None:
             raise DataError("classes must be passed on the first call to partial_fit: these rows may lack some.")
@@ -99,7 +110,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         self.classes_, self.form_ = known, form_of(X)
         labels, missing = self._labels(y, len(x))
         index = encode_labels(labels, missing, known)
-        weight = _counted(missing, as_weights(sample_weight, x))
+        weight = counted(missing, as_weights(sample_weight, x))
         emission = self._emission(x, weight) if first else self._learned(x)
         if not first:
             emission.bind(x, weight)
@@ -181,7 +192,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
         """The accuracy: the fraction of labels, of those that are not missing, that `predict` finds."""
         predicted = self.predict(X)
         labels, missing = self._labels(y, len(predicted))
-        weight = _counted(missing, as_weights(sample_weight, torch.empty(len(predicted))))
+        weight = counted(missing, as_weights(sample_weight, torch.empty(len(predicted))))
         return float(np.average(predicted == labels, weights=weight.numpy()))
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
@@ -192,7 +203,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
 
     def joint_sample(self, n: int = 1, random_state: Any = None) -> tuple[Any, np.ndarray]:
         """Draw n rows (a frame if the model was fitted to one) and their labels from p(x, y)."""
-        self._check_fitted()
+        self._refuse_texts("joint_sample draws no texts")
         count = count_of(n)
         with isolated(self._seed(random_state)):
             label = torch.multinomial(torch.from_numpy(self.class_prior_), count, replacement=True)
@@ -205,6 +216,7 @@ class NaiveBayes(ClassifierMixin, Labelled):
 
         With `draws`, so many draws of it instead: (draws, n, d). The class of the row is unknown, with p(y | x).
         """
+        self._refuse_texts("impute fills no texts")
         probability = torch.from_numpy(self.predict_proba(X))
         x, emission, params = self._rows(X, reset=False).double(), self._learned(), {"eta": torch.from_numpy(self.eta_)}
         if draws is None:
@@ -216,6 +228,8 @@ class NaiveBayes(ClassifierMixin, Labelled):
 
     def _joint(self, X: Any) -> Tensor:
         self._check_fitted()
+        if self._of_texts:
+            return self._joint_of_texts(X)
         x = self._rows(X, reset=False)
         emission = self._learned(x)
         params = {"eta": torch.from_numpy(self.eta_).unsqueeze(0)}
@@ -225,10 +239,15 @@ class NaiveBayes(ClassifierMixin, Labelled):
         return joint.add_(torch.from_numpy(self.class_prior_).log())
 
     # --- data at the door ---------------------------------------------------------------------------------------
-    def _rows(self, X: Any, *, reset: bool) -> Tensor:
+    def _check_smoothing(self) -> None:
         smoothing = self.smoothing
         number = isinstance(smoothing, int | float) and not isinstance(smoothing, bool)
         require(number and 0 <= smoothing < float("inf"), self, "smoothing", "0 or a positive number")
+
+    def _rows(self, X: Any, *, reset: bool) -> Tensor:
+        self._check_smoothing()
+        if not reset and texts_of(X) is not None:
+            raise DataError("X has text; the model was fitted on numbers.")
         x = as_rows(self, X, reset=reset, missing=True)
         if x.ndim != 2:
             raise DataError(f"X has shape {tuple(x.shape)}; NaiveBayes needs one vector for each row: (n, d).")
@@ -258,6 +277,11 @@ class NaiveBayes(ClassifierMixin, Labelled):
 
     # --- files and tags -----------------------------------------------------------------------------------------
     def _check_learned(self) -> None:
+        if self._of_texts:
+            self._check_words()
+            return
+        if self.origin_ is None:
+            raise ModelFileError("The file does not hold what a fitted NaiveBayes learned: origin_ is missing.")
         emission = self._learned()
         emission.check_params({"eta": torch.from_numpy(self.eta_)}, len(self.classes_), self.n_features_in_)
         widths = [part.width() for part in emission.parts]
@@ -286,12 +310,3 @@ def _add(emission: Columns, totals: dict[str, Tensor], x: Tensor, index: Tensor,
 def _conditional(joint: Tensor) -> Tensor:
     """log p(y | x). Where no class allows a row, all are equally far from it."""
     return joint.clamp_(min=torch.finfo(joint.dtype).min / 4).log_softmax(1)
-
-
-def _counted(missing: np.ndarray, weight: Tensor | None) -> Tensor:
-    """The weight of each row, 0 without a label."""
-    counted = torch.from_numpy(~missing).double()
-    counted = counted if weight is None else counted * weight
-    if not bool(counted.any()):
-        raise DataError("y has no label that counts: each is missing, or has no sample_weight.")
-    return counted

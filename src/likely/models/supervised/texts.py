@@ -17,13 +17,26 @@ from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec, fold
 from ...data.rows import Inputs, Rows
 from ...data.sparse_rows import SparseRows
-from ...data.text import Bag, BagVocabulary, Text, Tokens, Vocabulary, Words, is_cut, vocabulary_from_json
+from ...data.text import (
+    Bag,
+    BagVocabulary,
+    Encoder,
+    Forms,
+    FormVocabulary,
+    Text,
+    Tokens,
+    Vocabulary,
+    Words,
+    is_cut,
+    vocabulary_from_json,
+)
 from ...networks import Network, as_network
 from ...priors import Flat, Normal, Prior
 from ..evidence import Evidence
 
 __all__ = [
     "encoder_of",
+    "is_auto",
     "network_of",
     "prior_of",
     "restore_texts",
@@ -64,21 +77,23 @@ def texts_of(X: Any, *, cut: bool = False) -> Sequence[Text] | None:
     return texts  # type: ignore[return-value]
 
 
-def encoder_of(tokens: Any, network: Network, rows: int) -> Bag | Tokens:
+def encoder_of(tokens: Any, network: Network, rows: int) -> Encoder | Tokens:
     """What cuts the texts for a network: that which was asked for, or the usual for so many."""
     steps = network.reading(MANY) is not None
     if is_auto(tokens):
         each = getattr(network, "output", None) == "each"
-        own = Words(min_count=2 if rows >= SEEN else 1, cut="spaces" if each else "marks")
-        return own if steps else Bag()
-    named = isinstance(tokens, str) and fold(tokens.partition("(")[0].strip()) == "bag"
-    if not named and not isinstance(tokens, Bag):
+        least = 2 if rows >= SEEN else 1
+        return (Forms(least) if each else Words(least)) if steps else Bag()
+    named = isinstance(tokens, str) and fold(tokens.partition("(")[0].strip()) in ("bag", "forms")
+    if not named and not isinstance(tokens, Encoder):
         spec = as_spec(tokens, Tokens, "tokens")
         return spec if steps else Bag(spec)
-    bag = as_spec(tokens, Bag, "tokens")
-    if steps:
-        raise SpecError(f"tokens={bag!r} forgets the order of words, which {network!r} reads; use {bag.tokens!r}.")
-    return bag
+    encoder = as_spec(tokens, Encoder, "tokens")
+    if isinstance(encoder, Bag) and steps:
+        raise SpecError(f"tokens={encoder!r} forgets the order of words, which {network!r} reads; use Words().")
+    if isinstance(encoder, Forms) and not steps:
+        raise SpecError(f"tokens={encoder!r} is for networks over steps, such as LSTM(); {network!r} takes a Bag().")
+    return encoder
 
 
 def text_rows(model: Any, X: Any, *, reset: bool) -> Rows | None:
@@ -103,7 +118,7 @@ def text_rows(model: Any, X: Any, *, reset: bool) -> Rows | None:
             raise DataError("X has no text: every row is empty.")
         encoder = encoder_of(model.tokens, network, len(texts))
         cutting = encoder.tokens if isinstance(encoder, Bag) else encoder
-        if is_cut(texts) and not isinstance(cutting, Words):
+        if is_cut(texts) and not isinstance(cutting, Words | Forms):
             raise DataError(f"X has lists of words, which are the tokens of Words(), and not of {cutting!r}.")
         vocabulary = model.vocabulary_ = encoder.fit([text for text in texts if len(text)])
     rows = vocabulary.rows(texts)
@@ -114,7 +129,7 @@ def text_rows(model: Any, X: Any, *, reset: bool) -> Rows | None:
 def network_of(model: Any) -> Network:
     """The network of a model; one that reads tokens knows how many there are."""
     network, vocabulary = as_network(model.network), model.__dict__.get("vocabulary_")
-    if not isinstance(vocabulary, Vocabulary):
+    if not isinstance(vocabulary, Vocabulary | FormVocabulary):
         return network
     reading = network.reading(vocabulary.symbols)
     assert reading is not None
@@ -152,8 +167,10 @@ def restore_texts(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, 
     if "vocabulary" not in learned:
         return rest
     data = learned["vocabulary"]
-    bag = isinstance(data, Mapping) and data.get("kind") == "bag"
-    vocabulary = model.vocabulary_ = BagVocabulary.from_json(data) if bag else vocabulary_from_json(data)
+    told = data.get("kind") if isinstance(data, Mapping) else None
+    bag = told == "bag"
+    read = {"bag": BagVocabulary.from_json, "forms": FormVocabulary.from_json}.get(told or "", vocabulary_from_json)
+    vocabulary = model.vocabulary_ = read(data)
     kind = "sparse row" if bag else "sequence"
     if model.kind_ != kind:
         raise ModelFileError(f"The file has a vocabulary for rows of the kind {model.kind_!r}; it needs {kind!r}.")

@@ -23,6 +23,7 @@ from ...core.estimator import Estimator
 from ...data.frame import as_frame, column_of
 from ...data.table import Table
 from ...data.target import is_missing, labels_of, numbers_of, weights_of
+from ...data.text_column import TextColumn
 from ..supervised.coefficients import Columns, summarise
 from ..supervised.summary import Summary
 
@@ -33,7 +34,8 @@ class TableModel(Estimator):
     """A `Regressor`, `Classifier` or other model with `fit(X, y)`, on the rows of a table.
 
     Training rows hold the target in a column of their own; rows without a target do not count. Rows to predict need no
-    target column. Where scikit-learn's tools hand over the target apart from the rows, `y` takes its place.
+    target column. `table` says how columns become numbers: `Table(…)`, or `TextColumn(name)`, which gives the model the
+    texts of a column. Where scikit-learn's tools hand over the target apart from the rows, `y` takes its place.
 
     >>> from likely import Regressor
     >>> rows = {"area": [40, 60, 80, 90], "city": ["Oslo", "Voss", "Oslo", "Voss"], "price": [4.0, 3.0, 8.0, 6.0]}
@@ -42,7 +44,7 @@ class TableModel(Estimator):
     array([4., 3.])
     """
 
-    def __init__(self, model: Any, target: str, table: Table | None = None) -> None:
+    def __init__(self, model: Any, target: str, table: Table | TextColumn | None = None) -> None:
         self.model = model
         self.target = target
         self.table = table
@@ -162,8 +164,8 @@ class TableModel(Estimator):
             raise SpecError(f"TableModel(model={self.model!r}): model must be a model such as Regressor().")
         if not isinstance(self.target, str):
             raise SpecError(f"TableModel(target={self.target!r}): target must be the name of a column.")
-        if self.table is not None and not isinstance(self.table, Table):
-            raise SpecError(f"TableModel(table={self.table!r}): table must be a Table() or None.")
+        if self.table is not None and not isinstance(self.table, Table | TextColumn):
+            raise SpecError(f"TableModel(table={self.table!r}): table must be a Table(), a TextColumn() or None.")
 
     def _target_series(self, rows: nw.DataFrame[Any], y: Any) -> nw.Series[Any]:
         if y is None:

@@ -37,7 +37,7 @@ def step_features(in_shape: tuple[int, ...]) -> int:
 
 
 def steps_of(x: Inputs, *, tokens: bool = False) -> tuple[Tensor, Tensor | None]:
-    """Steps (n, t, d), or token numbers (n, t), and which steps there are: (n, t), or None for all.
+    """Steps (n, t, d), or token numbers (n, t) or (n, t, k), and which steps there are: (n, t), or None for all.
 
     >>> steps_of(torch.zeros(2, 5))[0].shape
     torch.Size([2, 5, 1])
@@ -54,7 +54,7 @@ def steps_of(x: Inputs, *, tokens: bool = False) -> tuple[Tensor, Tensor | None]
     wanted = 2 if tokens else 3
     if steps.ndim == 2 and wanted == 3:
         steps = steps.unsqueeze(-1)
-    if steps.ndim != wanted:
+    if steps.ndim != wanted and not (tokens and steps.ndim == 3):
         form = "token numbers (n, steps)" if tokens else "steps (n, steps, features)"
         raise ValueError(f"it takes {form}; found shape {tuple(steps.shape)}")
     return steps, present
@@ -113,6 +113,8 @@ def pooled(out: Tensor, present: Tensor | None, how: Literal["last", "mean", "ma
 class Embedding(nn.Module):
     """A vector for each token: numbers 0 … tokens − 1, of any dtype, (…) → (…, width).
 
+    Of several tokens at each step, (n, steps, k), it is the sum of their vectors, over √k: (n, steps, width).
+
     >>> Embedding(5, 3)(torch.tensor([[0.0, 4.0]])).shape
     torch.Size([1, 2, 3])
     """
@@ -122,7 +124,8 @@ class Embedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(tokens, width) * width**-0.5)
 
     def forward(self, x: Tensor) -> Tensor:
-        return nn.functional.embedding(x.long(), self.weight)
+        vectors = nn.functional.embedding(x.long(), self.weight)
+        return vectors if x.ndim < 3 else vectors.sum(-2) * x.shape[-1] ** -0.5
 
 
 def check_tokens(x: Inputs, tokens: int) -> None:
