@@ -221,3 +221,12 @@ def test_what_cannot_be_is_named(base, X, y):
 def test_a_body_that_begins_anew_is_warned_of(base, X, y):
     with pytest.warns(LikelyWarning, match=r"network.0.weight and 2 more begin anew: it is \(7, 3\) here and \(6, 3\)"):
         tuned(base, X, y, network=MLP((7, 5)))
+
+
+def test_a_checkpoint_of_another_start_is_refused(base, X, y, tmp_path):
+    by = QUICK.replace(checkpoint=str(tmp_path / "run"))
+    first = tuned(base, X, y, by, "head")
+    np.testing.assert_array_equal(tuned(base, X, y, by, "head").predict_proba(X), first.predict_proba(X))
+    other = Classifier(network=NETWORK, inference=QUICK, random_state=5).fit(X, y)
+    with pytest.raises(ValueError, match="another fit"):
+        tuned(other, X, y, by, "head")

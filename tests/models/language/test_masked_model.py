@@ -125,7 +125,10 @@ def test_next_sentences_are_told_from_others():
     other = model.follows(["red one", "blue one"], ["blue one", "red one"])
     assert (true > 0.5).all()
     assert (other < 0.5).all()
-    assert np.isfinite(model.log_prob(["red one"])).all()
+    each = model.log_prob(["red one", "red two", "blue one"])
+    np.testing.assert_allclose(model.log_prob([["red one", "red two"], ["blue one"]]), [each[:2].sum(), each[2]])
+    vectors = model.transform(["red one", "red two"])
+    np.testing.assert_allclose(model.transform([["red one", "red two"]])[0], vectors.mean(0), rtol=1e-5)
 
 
 def test_weights_of_texts_count():

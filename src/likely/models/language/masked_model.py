@@ -159,10 +159,12 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
     def log_prob(self, texts: Any) -> np.ndarray:
         """The pseudo-log-likelihood of each text in nats, (n,): Σₜ log p(zₜ | z₋ₜ), each token hidden in its turn.
 
+        A document, which a model with `next_sentence` takes too, has the sum over its sentences, each by itself.
         It is no log p(text), nor a bound on it (for a true p it is above log p on average): `log_prob_kind_` is
         "estimate". It compares texts of one length, under models with the same tokens.
         """
-        return self._log_prob(*self._in_order(texts))
+        values, offsets, document = self._in_order(texts)
+        return np.bincount(document, self._log_prob(values, offsets))
 
     def score(self, texts: Any, y: None = None, sample_weight: Any = None) -> float:
         """The mean of the pseudo-log-likelihood, in nats per text."""
@@ -170,21 +172,21 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
 
     def perplexity(self, texts: Any) -> float:
         """exp of the mean of −log p(token | the rest): among how many equally probable ones it would be as unsure."""
-        values, offsets = self._in_order(texts)
+        values, offsets, _ = self._in_order(texts)
         if not len(values):
             raise DataError("texts has no tokens to predict.")
         return math.exp(-self._log_prob(values, offsets).sum() / len(values))
 
     def transform(self, texts: Any) -> np.ndarray:
-        """A vector of each text, (n, width): the mean over its tokens of what the network makes of them.
+        """A vector of each text or document, (n, width): the mean over its tokens of what the network makes of them.
 
         Texts longer than the context are read by windows side by side; members of an ensemble stand side by side.
         """
-        values, offsets = self._in_order(texts)
-        empty = np.flatnonzero(np.diff(offsets) == 0)
-        if len(empty):
-            raise DataError(f"texts[{empty[0]}] has no tokens: {self.tokens!r} sees nothing in it.")
-        return self._reader().vectors(values, offsets)
+        values, offsets, document = self._in_order(texts)
+        lengths = np.bincount(document, np.diff(offsets))
+        if not lengths.all():
+            raise DataError(f"texts[{lengths.argmin()}] has no tokens: {self.tokens!r} sees nothing in it.")
+        return self._reader().vectors(values, offsets, document)
 
     def follows(self, first: Any, second: Any) -> np.ndarray:
         """The probability that each second sentence follows the first one, (n,); needs `next_sentence`.
@@ -215,11 +217,17 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
             known = self.__dict__["_asked"] = reader
         return known
 
-    def _in_order(self, texts: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _in_order(self, texts: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The tokens of all texts or sentences, where each begins, and which row each belongs to."""
         check_is_fitted(self)
-        given = as_texts(texts)
-        names = ["texts"] if len(given) == 1 else [f"texts[{number}]" for number in range(len(given))]
-        return in_order([self.vocabulary_.encode(*pair) for pair in zip(given, names, strict=True)])
+        if self.next_sentence and isinstance(texts, list | tuple) and not any(isinstance(own, str) for own in texts):
+            given, document = as_documents(texts)
+        else:
+            given = as_texts(texts)
+            document = np.arange(len(given))
+        names = ["texts"] if len(given) == 1 else [f"texts[{number}]" for number in document]
+        coded = [self.vocabulary_.encode(*pair) for pair in zip(given, names, strict=True)]
+        return *in_order(coded), document
 
     def _log_prob(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))

@@ -55,22 +55,26 @@ class Reader:
         probabilities = torch.cat(answers, 1)
         return (self._weights().unsqueeze(1) * probabilities).sum(0).numpy()
 
-    def vectors(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """The mean over the tokens of what the network makes of each, of all members side by side: (n, width)."""
+    def vectors(self, values: np.ndarray, offsets: np.ndarray, row: np.ndarray) -> np.ndarray:
+        """The mean over the tokens of each row of what the network makes of them, (n, width), members side by side.
+
+        `row` says which row each text belongs to; no text is read together with another.
+        """
         lengths = np.diff(offsets)
         count = -(-lengths // self.context)
         owner = np.repeat(np.arange(len(lengths)), count)
         start = (np.arange(len(owner)) - (np.cumsum(count) - count)[owner]) * self.context
         width = np.minimum(lengths[owner] - start, self.context)
+        tokens = torch.from_numpy(np.bincount(row, lengths))
         step, total = max(1, BLOCK // int(width.max())), None
         for begin in range(0, len(owner), step):
-            rows = slice(begin, begin + step)
-            sums = self._members("total", _cut(values, (offsets[owner] + start)[rows], width[rows]))
+            part = slice(begin, begin + step)
+            sums = self._members("total", _cut(values, (offsets[owner] + start)[part], width[part]))
             if total is None:
-                total = torch.zeros(len(sums), len(lengths), sums.shape[-1], dtype=torch.float64)
-            total.index_add_(1, torch.from_numpy(owner[rows]), sums)
+                total = torch.zeros(len(sums), len(tokens), sums.shape[-1], dtype=torch.float64)
+            total.index_add_(1, torch.from_numpy(row[owner[part]]), sums)
         assert total is not None
-        return (total / torch.from_numpy(lengths).unsqueeze(1)).movedim(0, 1).flatten(1).numpy()
+        return (total / tokens.unsqueeze(1)).movedim(0, 1).flatten(1).numpy()
 
     def _weights(self) -> Tensor:
         return self.posterior.weights.double().cpu()
