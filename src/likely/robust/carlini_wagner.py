@@ -9,6 +9,7 @@ Inside bounds x′ = middle + half · tanh(w), so that no step can leave them.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -124,7 +125,7 @@ class CarliniWagner(Attack):
         return fooled
 
 
-def _coordinates(x: Tensor, bounds: Bounds):  # type: ignore[no-untyped-def]
+def _coordinates(x: Tensor, bounds: Bounds) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
     """Numbers to descend in, and the rows that they stand for."""
     if bounds.low is None or bounds.high is None:
         return x.clone().requires_grad_(), lambda free: bounds.clip(free)
