@@ -106,7 +106,8 @@ class ConvNet(Network):
         refuse_absurd(self, weights_of(draft))
         left = shape_after(draft, shape, repr(self))
         width = left[0] if self.pool == "mean" else math.prod(left)
-        head = MLP(self.hidden, self.activation, self.init, self.dropout, self.norm)
+        norm = "layer" if self.norm == "group" else self.norm  # one group: a row without positions has no others
+        head = MLP(self.hidden, self.activation, self.init, self.dropout, norm)
         features = self._features(shape)
         pool = PositionMean() if self.pool == "mean" else nn.Flatten()
         return assembled(in_shape, features=features, pool=pool, head=head.build((width,), out_features))

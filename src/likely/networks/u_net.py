@@ -198,8 +198,9 @@ class ConditionedUNet(nn.Module):
         super().__init__()
         self.ear = nn.Sequential(nn.Linear(condition, HEARD), nn.SiLU(), nn.Linear(HEARD, HEARD))
         self.around = nn.Linear(condition, HEARD, bias=False)
-        for layer in (self.ear[0], self.ear[2], self.around):
-            initialise(layer.weight.data, "he", "silu")  # what is heard stays as loud as it was told
+        for layer in (*self.ear, self.around):
+            if isinstance(layer, nn.Linear):
+                initialise(layer.weight.data, "he", "silu")  # what is heard stays as loud as it was told
         self.network = network
 
     def forward(self, x: Tensor, condition: Tensor) -> Tensor:
