@@ -118,7 +118,7 @@ def image_flow() -> Flow:
 
 
 def pixel_network() -> UNet:
-    return UNet((32, 64), activation="silu", norm="layer", patch=2)
+    return UNet((32, 64), activation="silu", patch=2)
 
 
 def fitted(model: Any, data: Split) -> tuple[Any, float]:

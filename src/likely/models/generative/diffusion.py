@@ -62,7 +62,7 @@ class Diffusion(_Generative):
     `Exploding()`, or `Learned()`. `sampler` is `DDPM()`, `DDIM(n)` or `Heun(n)`; `guidance` > 1 pushes draws towards
     their condition, beyond p(x | condition). A condition may be a label, a vector, or an image (of fewer pixels too).
     In a table, text and booleans are points too (see `points`): draws have labels, and the bound counts their
-    probability.
+    probability; so it does for a smallest or largest value that many rows have, such as 0 (see `ends`).
 
     Training minimises ‖target − answer‖² at all times (`weighting="simple"`), or the bound itself ("bound").
     `log_prob` is that bound over `steps` steps, or with `likelihood="flow"` an estimate by the probability-flow ODE.
@@ -147,7 +147,7 @@ class Diffusion(_Generative):
         condition = None if self.condition_ is None else self.condition_.shape
         predict: Predicts = vars(self)["predict"]
         schedule = as_spec(self.schedule, NoiseSchedule, "schedule")
-        units = Points(self.columns_, self.form_.shape)
+        units = Points(self.columns_, self.form_.shape, ends=True)
         return Denoising(
             self.network, units, units.out_shape, condition, predict, schedule, self.steps, self._settings()
         )
@@ -323,7 +323,7 @@ class Denoising(DensityModule):
         variance = self.noise_variance(z)
         drift = (alpha[1] ** 2 * z.square().flatten(1).sum(1)) / variance
         last = 0.5 * (drift + size * (sigma[1] ** 2 / variance - 1 - torch.log(sigma[1] ** 2 / variance)))
-        return first - last - self.units.volume
+        return first - last - self.units.volume - self.units.ends_log_prob(z, x)
 
     def noise_variance(self, like: Tensor) -> Tensor:
         """The variance of a number at time 1, where new rows begin."""
@@ -334,10 +334,11 @@ class Denoising(DensityModule):
         z, told = self.units(x), self.told(condition)
         if self.settings["likelihood"] == "flow":
             value = flow_log_prob(lambda rows, t: self.data(rows, t, told), self.path, z, float(self.noise_variance(z)))
-            return value - self.units.volume, torch.zeros_like(value)
+            return value - self.units.volume - self.units.ends_log_prob(z, x), torch.zeros_like(value)
         values = []
         shift = torch.rand(len(x), generator=current_generator(x.device), dtype=x.dtype)
         for k in range(draws):  # times of one row are spread evenly over all steps
+            z = self.units(x) if k else z
             index = (((shift + k / draws) % 1.0) * self.steps).floor() + 1
             values.append(self.constant(x, z) - self.term(z, index, told))
         each = torch.stack(values)

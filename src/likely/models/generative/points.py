@@ -16,7 +16,8 @@ from torch.special import ndtr
 
 from ...core.random import normal_like
 from ..emissions import Columns, Part
-from .features import Features
+from .ends import Ends
+from .features import Features, sampled
 
 __all__ = ["Points"]
 
@@ -26,6 +27,8 @@ TEMPERATURE = 0.5
 
 class Points(Features):
     """Features with a way back, for models of numbers that are fitted to mixed tables.
+
+    With `ends`, those of columns that many rows have are spread over what lies beyond (see `ends`).
 
     >>> from likely.models.generative.observed import columns_of
     >>> from likely.models.generative.rows import RowForm
@@ -39,8 +42,9 @@ class Points(Features):
     middle: Tensor
     unit: Tensor
 
-    def __init__(self, columns: Columns, shape: tuple[int, ...]) -> None:
+    def __init__(self, columns: Columns, shape: tuple[int, ...], *, ends: bool = False) -> None:
         super().__init__(columns, shape, missing=False)
+        self.ends = Ends(len(self.classes)) if ends else None
         ends = [len(self.numbers)]
         for index in self.labels:
             ends.append(ends[-1] + self.classes[index])
@@ -56,7 +60,10 @@ class Points(Features):
 
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
-        super().adapt(x, weight)
+        if self.ends is not None:
+            channels = self.shape[0] if len(self.shape) == 3 else None
+            self.ends.adapt(x.flatten(1)[:: sampled(x)], channels, self.labels)
+        super().adapt(self._spread_ends(x), weight)
         if self.labels:
             corners = super().forward(x.to(self.centre.dtype)).double()
             for block in self.blocks:
@@ -64,20 +71,40 @@ class Points(Features):
                 self.middle[block] = frequency.to(self.middle)
                 self.unit[block] = (frequency * (1 - frequency)).mean().sqrt().clamp_min(1e-3).to(self.unit)
 
+    def _spread_ends(self, x: Tensor) -> Tensor:
+        if self.ends is None:
+            return x
+        return self.ends(x.flatten(x.ndim - len(self.shape))).view_as(x)
+
+    def _cut_off(self, rows: Tensor) -> Tensor:
+        if self.ends is None:
+            return rows
+        return self.ends.inverse(rows.flatten(rows.ndim - len(self.shape))).view_as(rows)
+
+    def ends_log_prob(self, points: Tensor, x: Tensor) -> Tensor:
+        """log q of where the ends of rows x were spread to, (n,)."""
+        if self.ends is None:
+            return points.new_zeros(len(points))
+        columns = self.numbers if self.labels else list(range(len(self.classes)))
+        own = points.flatten(1)[:, : len(columns)]
+        flat = x.flatten(1).clone()
+        flat[:, columns] = own * self.scale[columns] + self.centre[columns]
+        return self.ends.log_prob(flat, x.flatten(1))
+
     def forward(self, x: Tensor) -> Tensor:
-        points = super().forward(x)
+        points = super().forward(self._spread_ends(x))
         return (points - self.middle) / self.unit if self.labels else points
 
     def inverse(self, features: Tensor) -> Tensor:
         if not self.labels:
-            return super().inverse(features)
+            return self._cut_off(super().inverse(features))
         corners = features * self.unit + self.middle
         rows = corners.new_empty(*corners.shape[:-1], len(self.classes))
         scale, centre = self.scale[self.numbers], self.centre[self.numbers]
         rows[..., self.numbers] = corners[..., : len(self.numbers)] * scale + centre
         for index, block in zip(self.labels, self.blocks, strict=True):
             rows[..., index] = corners[..., block].argmax(-1).to(rows)
-        return rows
+        return self._cut_off(rows)
 
     def spread(self, columns: Tensor) -> Tensor:
         """What is said of each column, such as whether it is missing, said of the numbers of its point."""
