@@ -11,12 +11,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import likely
-from likely import Classifier, Regressor
+from likely import Classifier, MaskedLanguageModel, Regressor
 from likely.core.errors import DataError, ModelFileError, SpecError
 from likely.data.text import Bag, Characters, Words
-from likely.inference import HMC, MAP, Ensemble, Newton
+from likely.inference import HMC, MAP, Ensemble, FineTune, Newton
 from likely.likelihoods import Chain
-from likely.networks import LSTM, MLP, Linear, Transformer
+from likely.networks import GRU, LSTM, MLP, Linear, Transformer
 from likely.optim import LBFGS, Adam
 from likely.priors import Normal
 
@@ -117,9 +117,11 @@ def test_words_are_tagged():
     assert [len(tags) for tags in predicted] == [3, 1]
     assert model.score(SENTENCES, TAGS) == 1.0
     joined = [" ".join(sentence) for sentence in SENTENCES]
-    spaced = Classifier(Chain(), LSTM(8, bidirectional=True, output="each"), inference=TAGGING, random_state=0)
-    again = spaced.fit(joined, TAGS).predict(["Ann sees Zoe", "she"])
+    again = model.set_params(tokens=Words(cut="spaces")).fit(joined, TAGS).predict(["Ann sees Zoe", "she"])
     assert [tags.tolist() for tags in again] == [tags.tolist() for tags in predicted]
+    by_forms = model.set_params(tokens="auto").fit(SENTENCES, TAGS)
+    assert by_forms.vocabulary_.rows(["Zoe"]).values.shape == (1, 9)
+    assert by_forms.score(SENTENCES, TAGS) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -149,6 +151,17 @@ def test_a_file_with_another_vocabulary_is_refused(change):
     learned["vocabulary"] = None if change is None else learned["vocabulary"] | change
     with pytest.raises(ModelFileError, match="The file"):
         clone(model)._restore(learned, tensors)
+
+
+def test_fine_tuning_begins_with_the_words_of_its_start():
+    brief = MAP(epochs=1)
+    base = MaskedLanguageModel(GRU(4), context=8, inference=brief, random_state=0).fit([*TEXTS, "zebra"])
+    model = Classifier(network=GRU(4, bidirectional=True), inference=FineTune(base, by=brief), random_state=0)
+    model.fit(TEXTS, LABELS)
+    assert model.vocabulary_ == base.vocabulary_
+    assert model.posterior_.info["fine_tune"]["new"] == ["network.readout.weight", "network.readout.bias"]
+    with pytest.raises(SpecError, match=r"tokens=Characters\(\), but the start of FineTune has a WordVocabulary"):
+        model.set_params(tokens=Characters()).fit(TEXTS, LABELS)
 
 
 def test_it_is_an_estimator_like_all_others():

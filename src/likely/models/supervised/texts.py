@@ -30,6 +30,8 @@ from ...data.text import (
     is_cut,
     vocabulary_from_json,
 )
+from ...inference import Inference
+from ...inference.training.fine_tune import vocabulary_at_start
 from ...networks import Network, as_network
 from ...priors import Flat, Normal, Prior
 from ..evidence import Evidence
@@ -116,14 +118,26 @@ def text_rows(model: Any, X: Any, *, reset: bool) -> Rows | None:
     if vocabulary is None:
         if not any(len(text) for text in texts):
             raise DataError("X has no text: every row is empty.")
-        encoder = encoder_of(model.tokens, network, len(texts))
-        cutting = encoder.tokens if isinstance(encoder, Bag) else encoder
-        if is_cut(texts) and not isinstance(cutting, Words | Forms):
-            raise DataError(f"X has lists of words, which are the tokens of Words(), and not of {cutting!r}.")
-        vocabulary = model.vocabulary_ = encoder.fit([text for text in texts if len(text)])
+        vocabulary = model.vocabulary_ = _learned(model, texts, network)
     rows = vocabulary.rows(texts)
     evidence = None if reset else model.__dict__.get("evidence_")
     return rows if evidence is None else rows.beside(evidence.scores(rows))
+
+
+def _learned(model: Any, texts: Sequence[Text], network: Network) -> Any:
+    """The vocabulary of texts, or that of the model which the inference begins at."""
+    inference = None if is_auto(model.inference) else as_spec(model.inference, Inference, "inference")
+    known = vocabulary_at_start(inference)
+    encoder = encoder_of(model.tokens, network, len(texts))
+    if isinstance(known, Vocabulary | FormVocabulary) and network.reading(MANY) is not None:
+        kind = type(encoder.fit([text for text in texts if len(text)]))
+        if not is_auto(model.tokens) and kind is not type(known):
+            raise SpecError(f"tokens={model.tokens!r}, but the start of FineTune has a {type(known).__name__}.")
+        return known
+    cutting = encoder.tokens if isinstance(encoder, Bag) else encoder
+    if is_cut(texts) and not isinstance(cutting, Words | Forms):
+        raise DataError(f"X has lists of words, which are the tokens of Words(), and not of {cutting!r}.")
+    return encoder.fit([text for text in texts if len(text)])
 
 
 def network_of(model: Any) -> Network:
