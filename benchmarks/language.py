@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from likely import LanguageModel
+from likely.data.text import BPE
 from likely.inference import MAP
 from likely.models.language import NGram
 from likely.networks import LRU, LSTM, Network, Transformer
@@ -36,6 +37,8 @@ HIGH, LOW, WARM = 2e-3, 4e-5, 100
 NATS = {"GPT": 1.81, "7-gram": 1.52, "LSTM": 1.72, "LRU": None}
 TIMED = 60
 """Steps of one repeat of the comparison of times."""
+SIZE = 1_000
+"""Kinds of byte pairs."""
 DRAWN = 256
 """Tokens that are drawn, and the context of the models that draw them: they start with nothing."""
 RECURRENT: dict[str, tuple[Network, int, int]] = {
@@ -50,6 +53,7 @@ def run(repeats: int = 5) -> list[Result]:
     split = int(0.9 * len(text))
     known, new = text[:split], text[split:]
     results = [counted(known, new), *(learned(name, known, new) for name in ("GPT", *RECURRENT))]
+    results += pieces(text, repeats)
     results += with_threads(1, lambda: steps(known, repeats))
     if importlib.util.find_spec("transformers"):
         results += with_threads(1, lambda: drawn(known, repeats))
@@ -106,6 +110,24 @@ def apart(model: LanguageModel, new: str) -> float:
     windows = torch.from_numpy(np.stack([padded[i * CONTEXT : (i + 1) * CONTEXT + 1] for i in range(count)]))
     total = sum(float(model.posterior_.module(part).double().sum()) for part in windows.split(500))
     return -total / len(new)
+
+
+def pieces(text: str, repeats: int) -> list[Result]:
+    """Byte pairs of the whole text, against the library they are made with, used by itself."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
+
+    ours, theirs = BPE(SIZE).fit([text]), Tokenizer(models.BPE())
+    theirs.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=SIZE, show_progress=False, initial_alphabet=alphabet)
+    theirs.train_from_iterator([text], trainer)
+    calls = {"likely": lambda: len(ours.encode(text)), "tokenizers": lambda: len(theirs.encode(text).ids)}
+    timed = interleave(calls, repeats, clock=time.process_time)
+
+    def quality(mine: int, other: int) -> tuple[str, bool]:
+        return f"{mine:,} and {other:,} tokens of {SIZE:,} kinds; CPU seconds", abs(mine - other) < 0.02 * other
+
+    return compare("language, byte pairs of 1.1 million characters", timed, quality, {"tokenizers": 1.05})
 
 
 def steps(known: str, repeats: int) -> list[Result]:

@@ -6,6 +6,7 @@ checks compare shapes, at a microsecond an array; those of indices make one pass
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,22 @@ def check_sizes(owner: str, arrays: dict[str, tuple[Any, str]]) -> dict[str, int
     Traceback (most recent call last):
     likely.core.errors.DataError: viterbi needs initial (K) and transition (K, K); found (2,) and (2, 1).
     """
+    known = _matched(*((axes, tuple(array.shape)) for array, axes in arrays.values()))
+    if known is None:
+        needs = " and ".join(f"{name} ({', '.join(own.split())})" for name, (_, own) in arrays.items())
+        shapes = " and ".join(str(tuple(given.shape)) for given, _ in arrays.values())
+        raise DataError(f"{owner} needs {needs}; found {shapes}.")
+    return dict(known)
+
+
+@lru_cache(maxsize=256)  # the same few shapes come at every step of a fit
+def _matched(*given: tuple[str, tuple[int, ...]]) -> dict[str, int] | None:
+    """The sizes by name that shapes give to their axes; None if they do not agree."""
     known: dict[str, int] = {}
-    for array, axes in arrays.values():
-        sizes = match(axes.split(), tuple(array.shape), known)
+    for axes, shape in given:
+        sizes = match(axes.split(), shape, known)
         if sizes is None:
-            needs = " and ".join(f"{name} ({', '.join(own.split())})" for name, (_, own) in arrays.items())
-            shapes = " and ".join(str(tuple(given.shape)) for given, _ in arrays.values())
-            raise DataError(f"{owner} needs {needs}; found {shapes}.")
+            return None
         known.update(sizes)
     return known
 

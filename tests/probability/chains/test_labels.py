@@ -63,6 +63,12 @@ def test_the_gradient_is_that_of_differences():
     assert torch.autograd.gradcheck(lambda *parts: label_log_prob(*parts, with_gaps(), OFFSETS), given)
 
 
+def test_labels_may_be_integers():
+    given = scores()
+    for integers in (LABELS.long(), LABELS.int()):
+        torch.testing.assert_close(*(label_log_prob(*given, labels, OFFSETS) for labels in (LABELS, integers)))
+
+
 def test_the_value_is_the_same_without_a_gradient():
     given = scores()
     with_gradient = label_log_prob(*(part.clone().requires_grad_() for part in given), with_gaps(), OFFSETS)

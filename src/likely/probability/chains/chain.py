@@ -134,7 +134,9 @@ def smooth_scores(
 
 def as_array(values: Tensor) -> np.ndarray:
     """In float64, as compiled loops take it."""
-    return np.ascontiguousarray(values.detach().double().cpu().numpy())
+    if values.dtype == torch.bfloat16:  # numpy has none
+        values = values.double()
+    return np.ascontiguousarray(values.numpy(force=True), np.float64)
 
 
 def _scaled(

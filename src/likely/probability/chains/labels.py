@@ -72,9 +72,7 @@ class _LabelLogProb(torch.autograd.Function):
         ctx.given = (first, last, transition, emission)
         ctx.starts = starts
         ctx.scores = (as_array(first), as_array(last), as_array(transition), as_array(emission))
-        labels = y.detach().double().cpu().numpy()
-        known = ~np.isnan(labels)
-        ctx.labels = np.where(known, labels, -1.0).astype(np.int64)
+        ctx.labels = _as_labels(y)
         check_sizes("label_log_prob", {"emission": (ctx.scores[3], "T K"), "y": (ctx.labels, "T")})
         check_indices("label_log_prob", "labels", ctx.labels, emission.shape[1], least=-1)
         if not any(ctx.needs_input_grad):
@@ -91,6 +89,14 @@ class _LabelLogProb(torch.autograd.Function):
             return (*(part * weight[0] for part in ctx.gradients), None, None)
         _, parts = _value_and_grad(ctx.scores, ctx.labels, ctx.starts, weight)
         return (*_copied(parts, ctx.given), None, None)
+
+
+def _as_labels(y: Tensor) -> np.ndarray:
+    """Labels as integers, −1 where one is not known: among integers all are."""
+    if not y.is_floating_point():
+        return y.numpy(force=True).astype(np.int64, copy=False)
+    labels = y.detach().double().cpu().numpy()
+    return np.where(np.isnan(labels), -1.0, labels).astype(np.int64)
 
 
 def _copied(parts: list[np.ndarray], like: tuple[Tensor, ...]) -> list[Tensor]:
