@@ -21,13 +21,15 @@ from .jacobian import nearest_margins
 __all__ = ["DeepFool", "nearest_way"]
 
 TINY = 1e-30
+NEAR = 4
+"""Classes that are looked at from the second step on: near a boundary the others are far."""
 PUSH = 3e-3
 """How much further than its linear model says a row goes, as a fraction of its way so far: steps that only come nearer
 and nearer to a boundary would not cross it."""
 
 
 class DeepFool(Attack):
-    """Up to `steps` linearised steps in any p-norm, each over the `candidates` classes whose margins are largest.
+    """Up to `steps` linearised steps in any p-norm, the first over the `candidates` classes whose margins are largest.
 
     >>> from likely import Classifier
     >>> from likely.robust import attack
@@ -52,8 +54,9 @@ class DeepFool(Attack):
         found = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
         left, origin, own, point = torch.arange(len(x), device=x.device), x, y, x
         total = torch.zeros_like(x)
-        for _ in range(self.steps):
-            margins, gradients, margin = nearest_margins(victim, point, own, self.candidates)
+        for step in range(self.steps):
+            ways = min(self.candidates, NEAR) if step else self.candidates
+            margins, gradients, margin = nearest_margins(victim, point, own, ways)
             found.margin[left] = margin
             stays = margin <= 0
             if not bool(stays.all()):
