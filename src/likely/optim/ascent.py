@@ -81,8 +81,8 @@ class _Radial(Attack):
 
     def _move(self, origin: Tensor, point: Tensor, gradient: Tensor, size: float, bounds: Bounds) -> Tensor:
         """A step of this size, and back to the ball and the range."""
-        moved = point + size * _direction(gradient, self.p)
-        moved = origin + project(moved - origin, self.radius, self.p)
+        change = torch.add(point, _direction(gradient, self.p), alpha=size).sub_(origin)
+        moved = project(change, self.radius, self.p).add_(origin)
         return bounds.clip(moved)  # towards the origin, so not out of the ball
 
 
@@ -168,7 +168,8 @@ class PGD(_Radial):
         self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, found: Found, left: Tensor, *, first: bool
     ) -> Tensor:
         """One start of the rows `left`; what is better than before is written to `found`. Gives those still left."""
-        origin, own, best = x[left], y[left], found.margin[left]
+        origin, own, kept, best = x[left], y[left], found.point[left], found.margin[left]
+        steps = found.steps[left]
         point = origin if first else bounds.clip(origin + uniform(origin, self.radius, self.p))
         for step in range(self.steps + 1):
             if step < self.steps:
@@ -176,18 +177,17 @@ class PGD(_Radial):
             else:
                 with torch.no_grad():
                     _, margin = victim.evaluate(point, own)
-            found.steps[left] += step > 0
             better = margin > best
-            chosen = left[better]
-            found.point[chosen], found.margin[chosen] = point[better], margin[better]
-            best = torch.maximum(best, margin)
-            if bool((margin > 0).any()):
+            kept, best = torch.where(_beside(better, x), point, kept), torch.where(better, margin, best)
+            fooled = bool((margin > 0).any())
+            if fooled or step == self.steps:
+                found.point[left], found.margin[left], found.steps[left] = kept, best, steps + step
+            if fooled:
                 stays = margin <= 0
-                left, origin, own, best = left[stays], origin[stays], own[stays], best[stays]
+                left, origin, own, kept, best = (part[stays] for part in (left, origin, own, kept, best))
+                point, gradient, steps = point[stays], gradient[stays], steps[stays]
                 if not len(left):
                     break
-                point = point[stays]
-                gradient = gradient[stays]
             if step < self.steps:
                 size = self.radius if first and step == 0 else self.size
                 point = self._move(origin, point, gradient, size, bounds)
