@@ -179,6 +179,16 @@ def test_integers_stay_integers_and_have_probabilities():
     assert dense.log_prob_kind_ == "exact"
 
 
+def test_columns_that_are_never_negative_stay_so(seed):
+    """For any seed: that of 200 exponential rows is told by e⁻³⁰. A normal far from 0 has all numbers for its support."""
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([rng.exponential(2.0, 200), 4 + rng.normal(size=200)])
+    model = flow("affine", inference=MAP(Adam(1e-2), epochs=3)).fit(rows)
+    assert (model.sample(2_000, random_state=seed)[:, 0] > 0).all()
+    assert model.log_prob([[-1.0, 4.0]]) == -np.inf
+    assert np.isfinite(model.log_prob([[1.0, -1.0]]))
+
+
 def table(rows=300):
     rng = np.random.default_rng(1)
     kind = rng.choice(["cat", "dog", "emu"], rows, p=[0.5, 0.3, 0.2])
@@ -203,6 +213,19 @@ def test_tables_with_labels_come_back_as_tables():
     assert fixed["size"].mean() > 25
     with pytest.raises(DataError, match="speaks of numbers; column 'kind' of X has labels"):
         model.transform(rows)
+
+
+def test_columns_of_few_numbers_are_links_of_the_chain():
+    """They have probabilities, exactly; of many numbers in steps of ⅛ there is a bound, and draws keep the step."""
+    rows = table().with_columns((pl.col("size") * 8).round() / 8)
+    model = flow("affine").fit(rows)
+    assert model.posterior_.module.labels == (0, 2, 3)
+    assert model.posterior_.module.steps == {1: 0.125}
+    assert model.log_prob_kind_ == "bound"
+    new = model.sample(100, random_state=0)["size"].to_numpy()
+    np.testing.assert_array_equal(8 * new, (8 * new).round())
+    assert flow("affine").fit(table()).log_prob_kind_ == "exact"
+    assert flow("affine").fit(table().select("kind", "legs", "tame")).posterior_.module.numbers == (1,)
 
 
 def test_a_missing_label_is_drawn_by_what_is_seen():

@@ -13,14 +13,14 @@ from likely.models.generative.transforms import Affine, stack
 from likely.networks import MLP
 
 
-def module(integers=(), scale=3.0):
+def module(steps=None, scale=3.0):
     with isolated(0):
         built = FlowModule(
-            stack(Affine(), (2,), network=MLP((8,))), BaseDensity("normal", (2,)), (2,), integers=integers
+            stack(Affine(), (2,), network=MLP((8,))), BaseDensity("normal", (2,)), (2,), steps=steps
         )
         rows = scale * torch.randn(400, 2).double() + 5
         built = built.double()
-        built.adapt(rows.round() if integers else rows, None, None)
+        built.adapt(rows.round() if steps else rows, None, None)
     return built.eval(), rows
 
 
@@ -36,7 +36,7 @@ def test_log_p_is_that_of_the_noise_plus_the_volume():
 
 def test_probabilities_of_integers_sum_to_one():
     """P(k) = ∫ p(k + u) du over |u| ≤ ½: with many draws of u, over a grid that holds nearly all rows."""
-    built, _ = module(integers=(0, 1), scale=1.0)
+    built, _ = module(steps={0: 1.0, 1: 1.0}, scale=1.0)
     grid = torch.cartesian_prod(torch.arange(-3, 14), torch.arange(-3, 14)).double()
     with torch.no_grad(), isolated(1):
         each = built.log_prob(grid, None, 200)  # (draws, n)
@@ -45,7 +45,7 @@ def test_probabilities_of_integers_sum_to_one():
 
 
 def test_integers_are_drawn_as_integers():
-    built, _ = module(integers=(1,))
+    built, _ = module(steps={1: 1.0})
     with torch.no_grad(), isolated(0):
         x = built.sample(50)
     assert torch.equal(x[:, 1], x[:, 1].round())

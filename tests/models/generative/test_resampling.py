@@ -39,7 +39,7 @@ def test_draws_have_the_moments_of_the_conditional(seed):
 
 def test_kernels_of_integers_and_labels_are_probabilities():
     rows = torch.tensor([[2.0, 1.0]], dtype=torch.float64)
-    kinds = Kinds(coded=torch.tensor([False, True]), whole=torch.tensor([True, False]))
+    kinds = Kinds(coded=torch.tensor([False, True]), step=torch.tensor([1.0, 0.0], dtype=torch.float64))
     width = torch.tensor([1.5, 1.0], dtype=torch.float64)
     places = torch.arange(-20, 25).double()
     x = torch.stack([places, torch.ones_like(places)], 1)

@@ -6,7 +6,7 @@ log p(x) = log p(z) + log |det ∂z/∂x|,      z = f(x; θ),      x = f⁻¹(z;
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -16,10 +16,11 @@ from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec, is_integer
 from ...inference import MAP, Inference
 from ...inference.objective import RowDensity
+from ...likelihoods import Likelihood
 from ...networks import MLP
 from ...networks.base import as_network
 from ...networks.masked import masked_network
-from ...optim import Adam, Cosine
+from ...optim import Adam, AdamW, Cosine
 from ...priors import Flat
 from .base_density import BASES, BaseDensity
 from .codes import _Codes
@@ -28,6 +29,7 @@ from .features import Features
 from .flow_module import FlowModule
 from .masked_density import MaskedDensity
 from .module import DensityModule
+from .rounding import number_likelihood, step_of
 from .table_flow import TableFlow, columns_among
 from .transforms import Continuous, Transform, stack
 from .transforms.base import _Elementwise
@@ -38,6 +40,13 @@ __all__ = ["Flow"]
 ORDERS, MIXINGS = ("coupling", "autoregressive"), ("permutation", "linear")
 STEPS = 6_000
 """Steps of gradient training that `inference="auto"` takes, more or less."""
+TABLE_STEPS = 600
+"""Steps on tables with labels, where flows learn by heart sooner."""
+NETWORK = MLP((64, 64))
+FEW = 64
+"""Different numbers of a rounded column of a table that count as few: it joins the chain of labels."""
+CHAIN = MLP((256,), dropout=0.3, residual="dense")
+"""The network of that chain, as `Autoregressive` has it."""
 DRAWS = 8
 """Places within an integer's unit at which `log_prob` looks, unless told."""
 
@@ -55,7 +64,11 @@ class Flow(_Codes):
 
     Images go through networks with an answer per pixel (`UNet`, the convolutions of a `ConvNet`); an MLP takes them for
     plain numbers. Columns of integers are spread over their unit (`dequantise=False` leaves them): draws are integers
-    again, and log p is a bound on the log-probability of the integer.
+    again, and log p is a bound on the log-probability of the integer. So are columns of tables with other steps, such
+    as 0.25. In a table with labels, rounded columns of few different numbers (64 at most) join the chain of labels,
+    as rounded mixtures: a flow has no place for numbers that many rows share; what is left is a flow given that chain.
+    A column that has no negative number, where a normal of its mean and variance would have 10 or more, has none in
+    draws either: p(x) is 0 below 0.
 
     >>> import numpy as np
     >>> from likely.inference import MAP
@@ -73,7 +86,7 @@ class Flow(_Codes):
         transform: Any = "spline",
         order: str = "coupling",
         layers: int = 5,
-        network: Any = MLP((64, 64)),  # noqa: B008
+        network: Any = NETWORK,
         base: str = "normal",
         mixing: str = "linear",
         dequantise: bool = True,
@@ -95,7 +108,8 @@ class Flow(_Codes):
         spec = self._spec()
         if isinstance(spec, Continuous) and spec.trace == "hutchinson":
             return "estimate"
-        return "bound" if getattr(self, "integers_", ()) else "exact"
+        spread = set(getattr(self, "integers_", ()))
+        return "bound" if spread - set(self._labels() if "columns_" in vars(self) else ()) else "exact"
 
     def _objective(self) -> RowDensity:
         matching = self._matches()
@@ -137,7 +151,10 @@ class Flow(_Codes):
                 raise DataError("Every column of X has labels, and a flow is a density of numbers; use Autoregressive.")
         if as_image(self._spec(), shape, self.network) and shape[0] == 1 and any(side % 2 for side in shape[1:]):
             raise DataError(f"X has images of {shape[1]} × {shape[2]} pixels; sides must be even, to be folded.")
-        whole = (flat == flat.round()).all(0) & ~labels & self.dequantise
+        whole = (flat == flat.round()).all(0)
+        for column, recorded in enumerate(self.form_.recorded):
+            whole[column] |= len(recorded) > 1 and step_of(torch.tensor(recorded, dtype=torch.float64)) is not None
+        whole &= ~labels & self.dequantise
         self.integers_ = tuple(whole.nonzero().ravel().tolist())
         if len(shape) == 1:
             dense = ~labels & ~whole
@@ -149,21 +166,45 @@ class Flow(_Codes):
         shape, told = self.form_.shape, None if self.condition_ is None else self.condition_.shape
         labels = self._labels()
         if not labels:
-            return self._flow(shape, told, self.integers_)
+            return self._flow(shape, told, self._steps(range(math.prod(shape))))
         numbers = [column for column in range(shape[0]) if column not in labels]
         own = columns_among(self.columns_, labels)
         one_hot = Features(own, (len(labels),), missing=False)
-        network = self.network if isinstance(as_network(self.network), MLP) else MLP((64, 64))
-        chain = MaskedDensity(own, (len(labels),), network, condition=told)
+        network = CHAIN if self.network == NETWORK or not isinstance(as_network(self.network), MLP) else self.network
+        chain = MaskedDensity(own, (len(labels),), network, condition=told, inside=True)
         wide = one_hot.size + (0 if told is None else math.prod(told))
-        integers = tuple(numbers.index(column) for column in self.integers_)
-        return TableFlow(labels, numbers, chain, one_hot, self._flow((len(numbers),), (wide,), integers))
+        return TableFlow(labels, numbers, chain, one_hot, self._flow((len(numbers),), (wide,), self._steps(numbers)))
+
+    def _number_likelihood(self, column: Tensor) -> Likelihood:
+        return number_likelihood(column)
 
     def _labels(self) -> list[int]:
-        """Columns of labels, in a table or an array of numbers and labels."""
-        return self.columns_.label_columns().nonzero().ravel().tolist() if len(self.form_.shape) == 1 else []
+        """Columns of labels, in a table or an array of numbers and labels; in a table also those of few numbers.
 
-    def _flow(self, shape: tuple[int, ...], condition: tuple[int, ...] | None, integers: tuple[int, ...]) -> FlowModule:
+        One column at least is left to the flow.
+        """
+        if len(self.form_.shape) != 1:
+            return []
+        labels = self.columns_.label_columns().nonzero().ravel().tolist()
+        few = {c: len(self.form_.recorded[c]) for c in self.integers_ if self.form_.recorded and self.form_.recorded[c]}
+        few = {column: count for column, count in few.items() if count <= FEW}
+        if labels and few and len(labels) + len(few) == self.form_.shape[0]:
+            few.pop(max(few, key=lambda column: few[column]))
+        return sorted([*labels, *few]) if labels else []
+
+    def _steps(self, columns: Sequence[int]) -> dict[int, float]:
+        """The steps of those columns of numbers, by place, that are spread over them: 1, or what a table has."""
+        steps = {}
+        for place, column in enumerate(columns):
+            if column in self.integers_:
+                recorded = self.form_.recorded[column] if self.form_.recorded else ()
+                step = step_of(torch.tensor(recorded, dtype=torch.float64)) if len(recorded) > 1 else 1.0
+                steps[place] = step or 1.0
+        return steps
+
+    def _flow(
+        self, shape: tuple[int, ...], condition: tuple[int, ...] | None, steps: Mapping[int, float]
+    ) -> FlowModule:
         """A new flow of rows of this shape."""
         spec, image = self._spec(), as_image(self._spec(), shape, self.network)
         own = shape if image else (math.prod(shape),)
@@ -176,7 +217,7 @@ class Flow(_Codes):
             mixing=self.mixing,  # type: ignore[arg-type]
             condition=condition,
         )
-        return FlowModule(layers, BaseDensity(self.base, own), shape, image=image, integers=integers)
+        return FlowModule(layers, BaseDensity(self.base, own), shape, image=image, steps=steps)
 
     def _automatic(self, rows: int) -> Inference:
         """Adam along a cosine, and the weights that were best on held-out rows: flows learn few rows by heart."""
@@ -185,9 +226,16 @@ class Flow(_Codes):
             return MAP(
                 Adam(3e-3), epochs=max(20, min(2_000, STEPS * batch // rows)), batch_size=batch, schedule=Cosine()
             )
+        held_out = 0.1 if rows >= 100 else None
+        if any(column.kind != "number" for column in self.form_.columns):  # few rows tell less of mixed columns
+            batch = min(128, max(16, rows // 8))
+            epochs = max(20, min(500, math.ceil(TABLE_STEPS * batch / rows)))
+            optimizer = AdamW(5e-3, weight_decay=1e-2)
+            return MAP(
+                optimizer, epochs=epochs, batch_size=batch, schedule=Cosine(), validation=held_out, clip_norm=5.0
+            )
         batch = min(256, max(16, rows // 8))
         epochs = max(20, min(500, STEPS * batch // rows))
-        held_out = 0.1 if rows >= 100 else None
         return MAP(Adam(5e-3), epochs=epochs, batch_size=batch, schedule=Cosine(), validation=held_out, clip_norm=5.0)
 
     def _draws(self, draws: int | None) -> int:

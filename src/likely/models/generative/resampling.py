@@ -71,8 +71,10 @@ class Resampled:
         gaps, scale = row.isnan(), rows.std(0).clamp_min(1e-12)
         several = min(MOST, max(self.candidates, 4 * draws))
         seen, count = ~gaps, int(gaps.sum())
-        coded, whole = _mask(gaps, labels), _mask(gaps, getattr(module, "integers", ()))
-        kinds = Kinds(coded, whole)
+        coded, step = _mask(gaps, labels), torch.zeros_like(row)
+        for column, own in getattr(module, "steps", {}).items():
+            step[column] = own
+        kinds = Kinds(coded, step)
         near = kinds.log_kernel(row, rows, scale * _width(len(rows), len(row) - count), seen, SLIP)
         even = near.new_tensor(math.log(FLOOR / len(rows)))
         log_choice = torch.logaddexp(near.log_softmax(0) + math.log1p(-FLOOR), even)
@@ -83,7 +85,8 @@ class Resampled:
         source = rows[chosen]
         noise = torch.randn(source.shape, generator=generator, dtype=row.dtype, device=row.device)
         moved = source + noise * width
-        moved = torch.where(coded, source, torch.where(whole, moved.round(), moved))
+        rounded = (moved / torch.where(step > 0, step, 1.0)).round() * step
+        moved = torch.where(coded, source, torch.where(step > 0, rounded, moved))
         candidates = torch.where(gaps, moved, candidates)
         log_q = torch.logsumexp(kinds.log_kernel(candidates.unsqueeze(1), rows, width, gaps, 0.0) + log_choice, -1)
         given = None if condition is None else condition.expand(several, *condition.shape)
@@ -97,32 +100,33 @@ class Resampled:
 
 @dataclass(frozen=True)
 class Kinds:
-    """Which columns are labels, and which are integers."""
+    """Which columns are labels, and the step of those that are rounded, 0 for others."""
 
     coded: Tensor
-    whole: Tensor
+    step: Tensor
 
     def log_kernel(self, x: Tensor, rows: Tensor, width: Tensor, among: Tensor, slip: float) -> Tensor:
-        """log Π k(xⱼ | rowⱼ) over some columns: normal, its mass on an integer, or 1 for the same label."""
-        plain = ~self.coded & ~self.whole
+        """log Π k(xⱼ | rowⱼ) over some columns: normal, its mass on a step, or 1 for the same label."""
+        whole = self.step > 0
         total = x.new_zeros(torch.broadcast_shapes(x.shape, rows.shape)[:-1])
-        for own, kernel in ((plain, _normal), (self.whole & ~self.coded, _mass), (self.coded, _same)):
+        for own, kernel in ((~self.coded & ~whole, _normal), (~self.coded & whole, _mass), (self.coded, _same)):
             columns = (own & among).nonzero().ravel()  # the others cost nothing: most rows have few gaps
             if len(columns):
-                total += kernel(x[..., columns], rows[..., columns], width[columns], slip).sum(-1)
+                step = self.step[columns]
+                total += kernel(x[..., columns], rows[..., columns], width[columns], step, slip).sum(-1)
         return total
 
 
-def _normal(x: Tensor, rows: Tensor, width: Tensor, _: float) -> Tensor:
+def _normal(x: Tensor, rows: Tensor, width: Tensor, *_: Any) -> Tensor:
     return -0.5 * ((x - rows) / width).square() - (width.log() + 0.5 * math.log(2 * math.pi))
 
 
-def _mass(x: Tensor, rows: Tensor, width: Tensor, _: float) -> Tensor:
-    off, half = (x - rows) / width, 0.5 / width
+def _mass(x: Tensor, rows: Tensor, width: Tensor, step: Tensor, _: float) -> Tensor:
+    off, half = (x - rows) / width, 0.5 * step / width
     return (ndtr(off + half) - ndtr(off - half)).clamp_min(torch.finfo(x.dtype).tiny).log()
 
 
-def _same(x: Tensor, rows: Tensor, _: Tensor, slip: float) -> Tensor:
+def _same(x: Tensor, rows: Tensor, _: Tensor, __: Tensor, slip: float) -> Tensor:
     return torch.where(x == rows, 0.0, math.log(slip) if slip else -torch.inf).to(x.dtype)
 
 

@@ -29,7 +29,7 @@ class TableFlow(DensityModule):
         super().__init__()
         self.labels, self.numbers = tuple(labels), tuple(numbers)
         self.chain, self.one_hot, self.flow = chain, one_hot, flow
-        self.integers = tuple(numbers[column] for column in flow.integers)
+        self.steps = {numbers[column]: step for column, step in flow.steps.items()}
         self._known: dict[tuple[bool, torch.device], Tensor] = {}
 
     @torch.no_grad()

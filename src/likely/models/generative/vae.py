@@ -7,6 +7,7 @@ log p(x)  ≥  E_q[ log p(x | z) ] − KL( q(z | x) ‖ p(z) )
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, Self
 
@@ -21,6 +22,7 @@ from ...core.errors import DataError, ModelFileError
 from ...core.random import isolated
 from ...core.spec import as_spec, is_integer, require
 from ...inference import MAP, Inference, Problem
+from ...likelihoods import Likelihood
 from ...networks import MLP
 from ...networks.base import as_network
 from ...optim import Adam, Cosine
@@ -28,10 +30,11 @@ from ...priors import Flat
 from .base import BLOCK, LEAST
 from .bounds import ELBO, Bound
 from .latent_code import _DrawnCode
-from .latent_priors import LatentPrior, Mixture
+from .latent_priors import Flow, LatentPrior, Mixture, Normal
 from .missing_labels import MissingLabels
 from .module import DensityModule, ask
 from .pretraining import Pretrained
+from .rounding import number_likelihood
 from .rows import augmentation
 from .vae_module import VAEModule
 
@@ -39,13 +42,15 @@ __all__ = ["VAE"]
 
 DRAWS = 100
 """Draws of the code by which log p(x) is estimated."""
+TABLE_STEPS = 1_000
+"""Steps of `inference="auto"` on tables, more or less: their mixtures are learned by heart sooner than plain normals."""
 FEWEST, FEW = 50, 500
 """Rows from which on some are held out by `inference="auto"`, and below which these are a fifth and not a tenth."""
 
 
 def _has_groups(model: VAE) -> bool:
     """Whether there is something to predict."""
-    if isinstance(as_spec(model.latent_prior, LatentPrior, "latent_prior"), Mixture) or (
+    if isinstance(model._latent_prior(), Mixture) or (
         "posterior_" in vars(model) and model._tells_labels()
     ):
         return True
@@ -59,8 +64,10 @@ class VAE(_DrawnCode):
 
     `likelihood` is that of the columns ("auto", one for all, or one for each); `encoder` and `decoder` are any
     networks. `latent` numbers per code; `levels` codes above each other (a ladder), with networks `between` them.
-    `latent_prior` is "normal", or one of `generative.latent_priors`: `Mixture(k)` clusters (VaDE), with `predict` and
-    `predict_proba`; `Flow(layers)` is more flexible. `bound` is what training raises: `ELBO(beta=1)` or `IWAE(k)`.
+    `latent_prior` is one of `generative.latent_priors`: "normal"; `Mixture(k)` clusters (VaDE), with `predict` and
+    `predict_proba`; `Flow(layers)` is more flexible. "auto" is a flow for tables, whose codes leave gaps that a normal
+    would draw from, and "normal" elsewhere. `bound` is what training raises: `ELBO(beta=1)` or `IWAE(k)`. Numbers of
+    a table have mixtures of Normals by `likelihood="auto"`, rounded as the data are; those of arrays are `Normal()`.
     Grey pixels between 0 and 1 under `Bernoulli()` are probabilities: binary ones are drawn from them in each batch by
     "auto" (`inference=MAP(augment=Binarise())` says it aloud), and questions take binary ones.
 
@@ -89,7 +96,7 @@ class VAE(_DrawnCode):
         latent: int = 16,
         encoder: Any = MLP((200, 200)),  # noqa: B008 (specs are frozen values)
         decoder: Any = MLP((200, 200)),  # noqa: B008
-        latent_prior: Any = "normal",
+        latent_prior: Any = "auto",
         bound: Any = ELBO(),  # noqa: B008
         levels: int = 1,
         between: Any = MLP((64,)),  # noqa: B008
@@ -119,11 +126,20 @@ class VAE(_DrawnCode):
     def _check_arguments(self) -> None:
         require(is_integer(self.latent), self, "latent", "a positive integer")
         require(is_integer(self.levels), self, "levels", "a positive integer")
-        as_spec(self.latent_prior, LatentPrior, "latent_prior")
+        self._latent_prior()
         as_spec(self.bound, Bound, "bound")
+
+    def _latent_prior(self) -> LatentPrior:
+        if not isinstance(self.latent_prior, str) or self.latent_prior != "auto":
+            return as_spec(self.latent_prior, LatentPrior, "latent_prior")
+        form = vars(self).get("form_")
+        return Flow() if form is not None and form.columns and self.latent > 1 else Normal()
 
     def _marginalises(self) -> bool:
         return True
+
+    def _number_likelihood(self, column: Tensor) -> Likelihood:
+        return number_likelihood(column) if self.form_.columns else super()._number_likelihood(column)
 
     def _automatic(self, rows: int) -> Inference:
         """Adam along a cosine, and the weights that were best on held-out rows: few rows would be learned by heart."""
@@ -131,6 +147,9 @@ class VAE(_DrawnCode):
         assert isinstance(plain, MAP)
         held_out = None if rows < FEWEST else 0.2 if rows < FEW else 0.1
         patience = None if held_out is None else max(10, plain.epochs // 5)
+        if self.form_.columns:
+            epochs = max(20, min(2_000, math.ceil(TABLE_STEPS * (plain.batch_size or rows) / rows)))
+            plain, patience = plain.replace(epochs=epochs), None
         return plain.replace(optimizer=Adam(2e-3), schedule=Cosine(), validation=held_out, patience=patience)
 
     def _module(self) -> DensityModule:
@@ -145,7 +164,7 @@ class VAE(_DrawnCode):
             encoder=self.encoder,
             decoder=self.decoder,
             between=self.between,
-            prior=as_spec(self.latent_prior, LatentPrior, "latent_prior"),
+            prior=self._latent_prior(),
             bound=as_spec(self.bound, Bound, "bound"),
         )
         if not labels:
@@ -167,7 +186,7 @@ class VAE(_DrawnCode):
         return given
 
     def _started(self, problem: Problem, inference: Inference, shown: Tensor) -> Problem:
-        prior = as_spec(self.latent_prior, LatentPrior, "latent_prior")
+        prior = self._latent_prior()
         if not isinstance(prior, Mixture):
             return problem
         start = Pretrained(problem, prior.epochs_before(len(shown)), augmentation(inference), shown, prior.corrupt)
@@ -210,7 +229,7 @@ class VAE(_DrawnCode):
         if self._tells_labels():
             assert self.condition_ is not None
             return np.array(self.condition_.labels)
-        return np.arange(as_spec(self.latent_prior, LatentPrior, "latent_prior").components)  # type: ignore[attr-defined]
+        return np.arange(self._latent_prior().components)  # type: ignore[attr-defined]
 
     def _tells_labels(self) -> bool:
         return self.condition_ is not None and bool(self.condition_.labels)

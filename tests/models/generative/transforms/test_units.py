@@ -25,7 +25,7 @@ def test_heavy_tails_are_drawn_in_and_come_back():
 def test_rows_far_out_have_finite_images():
     """In float32, where the square of such a row is infinite: of heavy columns and of others."""
     units = Units((2,))
-    units.load_state_dict({"centre": torch.zeros(2), "scale": torch.ones(2), "heavy": torch.tensor([0.0, 1.0])})
+    units.load_state_dict(units.state_dict() | {"heavy": torch.tensor([0.0, 1.0])})
     z, log_det = units(torch.tensor([[1e25, 0.0], [0.0, -1e25]]))
     assert z.isfinite().all()
     assert log_det.isfinite().all()
@@ -50,3 +50,20 @@ def test_weights_decide_the_units():
     units.adapt(x, torch.tensor([1.0, 1.0, 0.0]))
     assert units.centre.tolist() == [5.0]
     assert units.scale.tolist() == [5.0]
+
+
+def test_a_column_with_a_floor_stays_above_it():
+    """A bijection of (floor, ∞) and the line, with its exact volume; below the floor there is no density."""
+    rng = np.random.default_rng(0)
+    x = torch.from_numpy(np.column_stack([rng.exponential(3.0, 200), rng.normal(size=200)]))
+    units = Units((2,)).double()
+    units.adapt(x, None, torch.tensor([0.0, -torch.inf], dtype=torch.float64))
+    z, log_det = units(x)
+    torch.testing.assert_close(units.inverse(z), x, rtol=1e-10, atol=1e-10)
+    for row, own in zip(x[:5], log_det, strict=False):
+        matrix = torch.autograd.functional.jacobian(lambda at: units(at[None])[0][0], row)
+        torch.testing.assert_close(own, torch.linalg.slogdet(matrix).logabsdet)
+    far = units.inverse(torch.tensor([[-1e4, -1e4], [50.0, 50.0]], dtype=torch.float64))
+    assert (far[:, 0] > 0).all()
+    assert far.isfinite().all()
+    assert float(units(torch.tensor([[-1.0, 0.0]], dtype=torch.float64))[1]) == -torch.inf

@@ -4,6 +4,12 @@
 
 Nothing here is learned by gradients. A column whose tails are heavy (amounts over many orders of magnitude) would have
 rows that a normal base gives probability 0; the asinh draws them in, and is exactly inverted by the sinh.
+
+A column whose support begins at a floor, such as 0 for positive numbers, is first taken to the whole line,
+
+    y = bend · softplus⁻¹((x − floor)/bend),      softplus(t) = log(1 + eᵗ)
+
+which is log x near the floor and x far from it: new rows stay above the floor, below it p(x) = 0.
 """
 
 from __future__ import annotations
@@ -34,6 +40,8 @@ class Units(Bijection):
     centre: Tensor
     scale: Tensor
     heavy: Tensor
+    floor: Tensor
+    bend: Tensor
 
     def __init__(self, columns: tuple[int, ...]) -> None:
         super().__init__()
@@ -41,15 +49,23 @@ class Units(Bijection):
         self.register_buffer("centre", torch.zeros(columns))
         self.register_buffer("scale", torch.ones(columns))
         self.register_buffer("heavy", torch.zeros(columns))
-        self.bends = True
-        """Whether a column may be heavy; asinh takes longer than the rest of a small layer."""
+        self.register_buffer("floor", torch.zeros(columns))
+        self.register_buffer("bend", torch.zeros(columns))  # 0 where there is no floor
+        self.bends, self.begins = True, True
+        """Whether a column may be heavy, or have a floor; both take longer than the rest of a small layer."""
 
     @torch.no_grad()
-    def adapt(self, x: Tensor, weight: Tensor | None) -> None:
-        """Centre and scale of training rows (n, *shape)."""
+    def adapt(self, x: Tensor, weight: Tensor | None, floor: Tensor | None = None) -> None:
+        """Centre and scale of training rows (n, *shape), and where the support of columns begins, if it does."""
         table = x.double().movedim(1, -1).flatten(0, -2)
         rows = None if weight is None else weight.double().repeat_interleave(len(table) // len(x))
         share = torch.full((len(table),), 1 / len(table), dtype=torch.float64) if rows is None else rows / rows.sum()
+        if floor is not None:
+            bend = share @ (table - floor)  # ∞ where there is no floor
+            self.floor.copy_(torch.where(floor.isfinite(), floor, 0.0).reshape(self.columns))
+            self.bend.copy_(torch.where(floor.isfinite(), bend, 0.0).reshape(self.columns))
+            table = _to_line(table, self.floor.double().ravel(), self.bend.double().ravel())[0]
+        self.begins = bool(self.bend.any())
         centre = share @ table
         scale = (share @ (table - centre).square()).sqrt()
         constant = scale <= 1e-9 * table.abs().amax(0)
@@ -64,8 +80,11 @@ class Units(Bijection):
         self.scale.copy_(scale.reshape(self.columns))
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        log_det: Tensor = -self.scale.log().sum() * x.shape[1 + len(self.columns[:1]) :].numel()
+        if self.begins:
+            x, log_gradient = _to_line(x, self.floor, self.bend)
+            log_det = per_row(log_gradient) + log_det
         z = (x - self.centre) / self.scale
-        log_det = -self.scale.log().sum() * x.shape[1 + len(self.columns[:1]) :].numel()
         if not self.bends:
             return z, log_det
         heavy = self.heavy > 0
@@ -74,8 +93,25 @@ class Units(Bijection):
 
     def inverse(self, z: Tensor, condition: Tensor | None = None) -> Tensor:
         wide = torch.where(self.heavy > 0, z.clamp(-80, 80).sinh(), z) if self.bends else z
-        return torch.addcmul(self.centre, wide, self.scale)
+        x = torch.addcmul(self.centre, wide, self.scale)
+        if not self.begins:
+            return x
+        begins = self.bend > 0
+        above = self.bend * torch.logaddexp(x / torch.where(begins, self.bend, 1.0), torch.zeros_like(x))
+        return torch.where(begins, self.floor + above.clamp_min(torch.finfo(x.dtype).tiny), x)
 
     def _load_from_state_dict(self, state_dict: Any, *rest: Any) -> None:
         super()._load_from_state_dict(state_dict, *rest)
         self.bends = self.heavy.is_meta or bool(self.heavy.any())
+        self.begins = self.bend.is_meta or bool(self.bend.any())
+
+
+def _to_line(x: Tensor, floor: Tensor, bend: Tensor) -> tuple[Tensor, Tensor]:
+    """Numbers above their floor as numbers of any size, and the logarithm of the gradient; −∞ below the floor."""
+    begins = bend > 0
+    t = torch.where(begins, (x - floor) / torch.where(begins, bend, 1.0), 1.0)
+    above = t > 0
+    t = torch.where(above, t, 1.0)
+    log_part = torch.log(-torch.expm1(-t))  # log(1 − e⁻ᵗ), so that softplus⁻¹(t) = t + this
+    line = torch.where(begins, bend * (t + log_part), x)
+    return line, torch.where(begins, torch.where(above, -log_part, -torch.inf), 0.0)
