@@ -15,9 +15,7 @@ from likely.networks import MLP
 
 def module(steps=None, scale=3.0):
     with isolated(0):
-        built = FlowModule(
-            stack(Affine(), (2,), network=MLP((8,))), BaseDensity("normal", (2,)), (2,), steps=steps
-        )
+        built = FlowModule(stack(Affine(), (2,), network=MLP((8,))), BaseDensity("normal", (2,)), (2,), steps=steps)
         rows = scale * torch.randn(400, 2).double() + 5
         built = built.double()
         built.adapt(rows.round() if steps else rows, None, None)

@@ -28,7 +28,7 @@ def test_the_parts_add_up(fitted):
         assert (module.labels, module.numbers) == ((1,), (0, 2))
         x = torch.from_numpy(ROWS[:5]).float()
         labels, numbers = x[:, [1]], x[:, [0, 2]]
-        told = module.one_hot(labels)
+        told = module.told(labels)
         expected = module.chain.log_prob(labels) + module.flow.log_prob(numbers, told)
         torch.testing.assert_close(module.log_prob(x), expected)
 

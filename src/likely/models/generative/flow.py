@@ -169,11 +169,11 @@ class Flow(_Codes):
             return self._flow(shape, told, self._steps(range(math.prod(shape))))
         numbers = [column for column in range(shape[0]) if column not in labels]
         own = columns_among(self.columns_, labels)
-        one_hot = Features(own, (len(labels),), missing=False)
+        features = Features(own, (len(labels),), missing=False)
         network = CHAIN if self.network == NETWORK or not isinstance(as_network(self.network), MLP) else self.network
         chain = MaskedDensity(own, (len(labels),), network, condition=told, inside=True)
-        wide = one_hot.size + (0 if told is None else math.prod(told))
-        return TableFlow(labels, numbers, chain, one_hot, self._flow((len(numbers),), (wide,), self._steps(numbers)))
+        wide = features.size + (0 if told is None else math.prod(told))
+        return TableFlow(labels, numbers, chain, features, self._flow((len(numbers),), (wide,), self._steps(numbers)))
 
     def _number_likelihood(self, column: Tensor) -> Likelihood:
         return number_likelihood(column)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from ...likelihoods import Likelihood, NormalMixture
 
-__all__ = ["number_likelihood", "on_grid", "step_of"]
+__all__ = ["number_likelihood", "on_grid", "significant", "step_of"]
 
 COMPONENTS = 8
 """Components of the mixture."""
@@ -55,3 +56,16 @@ def on_grid(values: Tensor, step: float) -> Tensor:
         if abs(scaled - round(scaled)) < 1e-9 * scaled:
             return (values / step).round() * round(scaled) / 10.0**digits
     return (values / step).round() * step
+
+
+def significant(values: Tensor, digits: int = 8) -> Tensor:
+    """Numbers of so many digits, as they are written: 2.2 and not 2.200000047683716. Zero and what is tiny stay.
+
+    >>> significant(torch.tensor([2.2, -1234.5678, 0.0]).double()).tolist()
+    [2.2, -1234.5677, 0.0]
+    """
+    size = values.abs()
+    plain = (size > 1e-12) & (size < 1e15)  # 10ᵏ is exact up to k = 22
+    places = digits - 1 - torch.where(plain, size, 1.0).log10().floor()
+    up, down = 10.0 ** places.clamp_min(0), 10.0 ** (-places).clamp_min(0)
+    return torch.where(plain, (values * up / down).round() * down / up, values)

@@ -23,6 +23,7 @@ from ...data.coded import Coded, coded_from_json, table_of
 from ...data.frame import as_frame, column_of
 from ...inference.dataset import Batch
 from ...inference.training.perturb import augmented
+from .rounding import significant
 
 __all__ = ["RowForm", "as_shown", "augmentation", "refuse_text"]
 
@@ -106,14 +107,19 @@ class RowForm:
     def as_recorded(self, x: Tensor) -> Tensor:
         """New rows (…, columns) with the nearest number that a column was recorded in, as 37.5 for 37.4981.
 
+        Other floats have eight digits, which is all that float32 tells.
+
         >>> form, _ = RowForm.read(None, {"rate": [0.5, 1.25, 0.5, 1.25], "size": [1.0, 2.0, 3.0, 4.0]})
         >>> form.as_recorded(torch.tensor([[0.7, 2.2]])).tolist()
-        [[0.5, 2.200000047683716]]
+        [[0.5, 2.2]]
         """
-        if not any(self.recorded):
+        if not self.columns:
             return x
-        x = x.double()
-        for index, numbers in enumerate(self.recorded):
+        x = x.to(torch.float64, copy=True)
+        for index, column in enumerate(self.columns):
+            numbers = self.recorded[index] if self.recorded else ()
+            if not numbers and column.dtype.startswith("Float"):
+                x[..., index] = significant(x[..., index])
             if numbers:
                 known, own = torch.tensor(numbers, dtype=x.dtype), x[..., index].contiguous()
                 above = torch.searchsorted(known, own).clamp(1, len(known) - 1) if len(known) > 1 else own.long() * 0

@@ -1,4 +1,4 @@
-"""A flow of tables with labels: a chain of labels, and a flow of the numbers given them.
+"""A flow of tables with labels: a chain of labels (and of numbers that are few), and a flow of the others given them.
 
 log p(x) = log p(labels) + log p(numbers | labels)
 """
@@ -21,20 +21,25 @@ __all__ = ["TableFlow", "columns_among"]
 
 
 class TableFlow(DensityModule):
-    """`labels` and `numbers` are the columns of each part; the flow is conditioned on the labels, one-hot."""
+    """`labels` and `numbers` are the columns of each part.
+
+    The flow is `told` the labels, one-hot, and the rounded numbers that stand among them, in their units.
+    """
 
     def __init__(
-        self, labels: list[int], numbers: list[int], chain: MaskedDensity, one_hot: Features, flow: FlowModule
+        self, labels: list[int], numbers: list[int], chain: MaskedDensity, told: Features, flow: FlowModule
     ) -> None:
         super().__init__()
         self.labels, self.numbers = tuple(labels), tuple(numbers)
-        self.chain, self.one_hot, self.flow = chain, one_hot, flow
+        self.chain, self.told, self.flow = chain, told, flow
         self.steps = {numbers[column]: step for column, step in flow.steps.items()}
         self._known: dict[tuple[bool, torch.device], Tensor] = {}
 
     @torch.no_grad()
     def adapt(self, x: Tensor, condition: Tensor | None, weight: Tensor | None) -> None:
-        self.chain.adapt(self._labels(x), condition, weight)
+        labels = self._labels(x)
+        self.chain.adapt(labels, condition, weight)
+        self.told.adapt(labels, weight)
         self.flow.adapt(self._numbers(x), None, weight)
 
     def forward(self, x: Tensor, condition: Tensor | None = None) -> Tensor:
@@ -59,7 +64,7 @@ class TableFlow(DensityModule):
 
     def _told(self, labels: Tensor, condition: Tensor | None) -> Tensor:
         """What the numbers are conditioned on."""
-        told = self.one_hot(labels)
+        told = self.told(labels)
         return told if condition is None else torch.cat([told, condition.flatten(1)], -1)
 
     def _labels(self, x: Tensor) -> Tensor:

@@ -43,16 +43,14 @@ __all__ = ["VAE"]
 DRAWS = 100
 """Draws of the code by which log p(x) is estimated."""
 TABLE_STEPS = 1_000
-"""Steps of `inference="auto"` on tables, more or less: their mixtures are learned by heart sooner than plain normals."""
+"""Steps of `inference="auto"` on tables, more or less: their mixtures are soon learned by heart."""
 FEWEST, FEW = 50, 500
 """Rows from which on some are held out by `inference="auto"`, and below which these are a fifth and not a tenth."""
 
 
 def _has_groups(model: VAE) -> bool:
     """Whether there is something to predict."""
-    if isinstance(model._latent_prior(), Mixture) or (
-        "posterior_" in vars(model) and model._tells_labels()
-    ):
+    if isinstance(model._latent_prior(), Mixture) or ("posterior_" in vars(model) and model._tells_labels()):
         return True
     raise AttributeError(
         "VAE has no groups to predict: fit it with labels as a condition, or with latent_prior=Mixture(k)."
