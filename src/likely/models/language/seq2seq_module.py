@@ -81,9 +81,9 @@ class Seq2SeqModule(nn.Module):
         return -loss.sum(-1)
 
     def _excess(self, h: Tensor, tokens: Tensor) -> Tensor:
-        """η of tokens less the mean of η over all: by differences of weights, so that nothing is as wide as η."""
+        """η of tokens less the mean of η over all, by rows of weights and their mean: nothing is as wide as η."""
         weight, bias = (self.target.weight, None) if self.head is None else (self.head.weight, self.head.bias)
-        excess = (functional.embedding(tokens, weight - weight.mean(0)) * h).sum(-1)
+        excess = (functional.embedding(tokens, weight) * h).sum(-1) - h @ weight.mean(0)
         return excess if bias is None else excess + (bias - bias.mean())[tokens]
 
     def attention(self, x: Tensor, sources: Tensor) -> Tensor:
