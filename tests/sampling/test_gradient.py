@@ -33,12 +33,11 @@ def scores(chains, facts, expected):
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("size", [1, 10, 100])
+@pytest.mark.parametrize("size", [1, 30])
 def test_mean_and_covariance_of_a_normal(method, size, seed):
-    """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 2e-4 in all.
+    """Every mean, variance and neighbouring product within 5 of its standard errors: false alarm below 6e-5 in all.
 
-    Single steps tell warm-up less of 100 coordinates than trajectories do: after 300 of them R-hat is near the 1.05
-    that is warned of, after 800 the largest is 1.02.
+    Single steps tell warm-up less of many coordinates than trajectories do, so they get more of them.
     """
     log_prob, mean, covariance = correlated(size)
     count, warmup = (1000, 800) if isinstance(method, Langevin) else (150, 300)
