@@ -190,6 +190,20 @@ def test_a_masked_language_model_is_the_body_of_a_classifier(network):
             assert torch.equal(value, parameters(base)[name][: len(value)])
 
 
+def test_a_classifier_of_texts_reads_the_tokens_of_its_start(tmp_path):
+    base = MaskedLanguageModel(GRU(4), context=8, inference=MAP(epochs=2), random_state=0).fit(TEXTS)
+    network = GRU(4, bidirectional=True, output="mean")
+    model = Classifier(network=network, inference=FineTune(base, STILL), random_state=0)
+    model.fit(["the mat ran", "a fish swam"], ["mat", "fish"])
+    assert model.vocabulary_ == base.vocabulary_
+    assert model.posterior_.info["fine_tune"]["new"] == ["network.readout.weight", "network.readout.bias"]
+    assert torch.equal(parameters(model)["network.embedding.weight"], parameters(base)["network.embedding.weight"])
+    model.save(tmp_path / "m.likely")
+    np.testing.assert_array_equal(likely.load(tmp_path / "m.likely").predict_proba(TEXTS), model.predict_proba(TEXTS))
+    with pytest.raises(SpecError, match="the start of FineTune cuts text into words"):
+        Classifier(network=network, inference=FineTune(base), tokens=Characters()).fit(TEXTS, [0, 1, 0, 1])
+
+
 def test_a_language_model_goes_on_with_its_own_tokens():
     base = LanguageModel(GRU(4), tokens=Words(), context=8, inference=MAP(epochs=2), random_state=0).fit(TEXTS)
     on = LanguageModel(GRU(4), tokens=Words(), context=8, inference=FineTune(base, STILL), random_state=1)

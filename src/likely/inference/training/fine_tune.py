@@ -200,6 +200,8 @@ def vocabulary_at_start(inference: Any) -> Any:
     >>> vocabulary_at_start(MAP()) is None
     True
     """
+    if isinstance(inference, str) and inference != "auto":
+        inference = as_spec(inference, Inference, "inference")
     while isinstance(inference, Inference) and not isinstance(inference, FineTune):
         inference = getattr(inference, "by", None)
     if not isinstance(inference, FineTune) or isinstance(inference.start, Inference):

@@ -93,8 +93,7 @@ def fitted_to(
 def vocabulary_for(model: Any, texts: list[str]) -> Vocabulary:
     """The vocabulary of texts, or that of the model which the inference begins at."""
     own = as_spec(model.tokens, Tokens, "tokens").fit(texts)
-    auto = isinstance(model.inference, str) and model.inference == "auto"
-    known = None if auto else vocabulary_at_start(as_spec(model.inference, Inference, "inference"))
+    known = vocabulary_at_start(model.inference)
     if known is not None and type(known) is not type(own):
         raise SpecError(f"tokens={model.tokens!r}, but the start of FineTune cuts text into {known.kind}.")
     return own if known is None else known

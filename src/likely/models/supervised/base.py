@@ -121,6 +121,7 @@ class Supervised(Reports, Estimator):
             data=data,
             seed=distributed.agreed(seed_of(self.random_state)),
             seeded=self.random_state is not None,
+            vocabulary=self.__dict__.get("vocabulary_"),
             title=type(self).__name__,
             verbose=bool(self.verbose),
         )
