@@ -200,7 +200,7 @@ def test_a_classifier_of_texts_reads_the_tokens_of_its_start(tmp_path):
     assert torch.equal(parameters(model)["network.embedding.weight"], parameters(base)["network.embedding.weight"])
     model.save(tmp_path / "m.likely")
     np.testing.assert_array_equal(likely.load(tmp_path / "m.likely").predict_proba(TEXTS), model.predict_proba(TEXTS))
-    with pytest.raises(SpecError, match="the start of FineTune cuts text into words"):
+    with pytest.raises(SpecError, match="the start of FineTune has a WordVocabulary"):
         Classifier(network=network, inference=FineTune(base), tokens=Characters()).fit(TEXTS, [0, 1, 0, 1])
 
 
