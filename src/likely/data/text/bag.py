@@ -26,7 +26,11 @@ __all__ = ["Bag", "BagVocabulary", "Encoder"]
 
 
 class Encoder(Spec, axis="encoder"):
-    """How texts become the rows of a network, where that is not their tokens one after the other."""
+    """How texts become the rows of a network, where that is not their tokens one after the other.
+
+    >>> Encoder.parse("bag(min_count=2)")
+    Bag(min_count=2)
+    """
 
     def fit(self, texts: Sequence[Text]) -> Any:
         """What was learned of texts: it has `rows(texts)` and goes to JSON."""
@@ -65,7 +69,11 @@ class Bag(Encoder):
 
 @dataclass(frozen=True)
 class BagVocabulary:
-    """The columns of a bag by their codes: a token t is t, a pair (s, t) of V tokens is V + V s + t."""
+    """The columns of a bag by their codes: a token t is t, a pair (s, t) of V tokens is V + V s + t.
+
+    >>> Bag().fit(["so warm", "so dull"]).codes                      # so, dull, warm, and two pairs of 4 tokens
+    (0, 1, 2, 5, 6)
+    """
 
     tokens: Vocabulary
     pairs: bool

@@ -48,7 +48,14 @@ def read_text(path: PathLike) -> str:
 
 
 def read_texts(path: PathLike) -> str | list[str]:
-    """The text of a file, or a list with the texts of all .txt files in a folder and its folders, by their names."""
+    """The text of a file, or a list with the texts of all .txt files in a folder and its folders, by their names.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "1.txt").write_text("to be"), (folder / "2.txt").write_text("or not")
+    >>> read_texts(folder / "1.txt"), read_texts(folder)
+    ('to be', ['to be', 'or not'])
+    """
     return read_folder(path).texts if Path(path).is_dir() else read_text(path)
 
 

@@ -54,7 +54,11 @@ class Forms(Encoder):
 
 @dataclass(frozen=True)
 class FormVocabulary:
-    """Forms by their numbers; the number after the last one is that of all others, and of a text without words."""
+    """Forms by their numbers; the number after the last one is that of all others, and of a text without words.
+
+    >>> Forms(min_count=1).fit(["so"]).forms
+    ('bs', 'bso', 'eo', 'eso', 'saa', 'wso')
+    """
 
     forms: tuple[str, ...]
 
