@@ -46,15 +46,18 @@ def best_paths(
     check_chain("best_paths", log_initial, log_transition, log_emission, offsets)
     log_emission = np.ascontiguousarray(log_emission, dtype=np.float64)
     path, log_prob = np.empty(len(log_emission), dtype=np.int64), np.empty(len(offsets) - 1)
+    states, width = len(log_initial), -(-len(log_initial) // 4) * 4
+    ahead, best = np.full((states, width), -np.inf), np.empty((len(log_emission), width))
+    ahead[:, :states] = log_transition
     backwards = np.ascontiguousarray(log_transition.T)
-    _viterbi(log_initial, log_transition, backwards, log_emission, offsets, np.empty_like(log_emission), path, log_prob)
+    _viterbi(log_initial, ahead, backwards, log_emission, offsets, best, path, log_prob)
     return path, log_prob
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
 def _viterbi(
     log_initial: np.ndarray,
-    log_transition: np.ndarray,
+    ahead: np.ndarray,
     backwards: np.ndarray,
     log_emission: np.ndarray,
     offsets: np.ndarray,
@@ -62,21 +65,17 @@ def _viterbi(
     path: np.ndarray,
     log_prob: np.ndarray,
 ) -> None:
+    """`ahead` is log A with columns of −∞ up to a multiple of four, and `backwards` is its transpose."""
     states = log_initial.shape[0]
-    row = np.empty(states)
+    row = np.empty(ahead.shape[1])
     for n in range(offsets.shape[0] - 1):
         start, stop = offsets[n], offsets[n + 1]
         total = 0.0
         for t in range(start, stop):
             if t == start:
-                row[:] = log_initial
+                row[:states] = log_initial
             else:
-                row[:] = -np.inf
-                for i in range(states):
-                    own = best[t - 1, i]
-                    for j in range(states):
-                        value = own + log_transition[i, j]
-                        row[j] = value if value > row[j] else row[j]
+                _best_ahead(best[t - 1], ahead, row)
             largest = -np.inf
             for j in range(states):
                 row[j] += log_emission[t, j]
@@ -86,7 +85,7 @@ def _viterbi(
             total += largest
             for j in range(states):
                 best[t, j] = row[j] - largest
-        state = int(np.argmax(best[stop - 1]))
+        state = int(np.argmax(best[stop - 1, :states]))
         log_prob[n] = total + best[stop - 1, state]
         path[stop - 1] = state
         for t in range(stop - 2, start - 1, -1):
@@ -97,6 +96,22 @@ def _viterbi(
                     chosen, largest = i, value
             state = chosen
             path[t] = state
+
+
+@njit(inline="always", **COMPILED)  # type: ignore[untyped-decorator]
+def _best_ahead(before: np.ndarray, ahead: np.ndarray, row: np.ndarray) -> None:
+    """maxᵢ (before[i] + ahead[i, j]) of all j, four at a time, which so stay in registers."""
+    one, two, three = np.uintp(1), np.uintp(2), np.uintp(3)
+    for column in range(0, ahead.shape[1], 4):
+        j = np.uintp(column)
+        a = b = c = d = -np.inf
+        for place in range(ahead.shape[0]):
+            i = np.uintp(place)
+            p, q = before[i] + ahead[i, j], before[i] + ahead[i, j + one]
+            r, s = before[i] + ahead[i, j + two], before[i] + ahead[i, j + three]
+            a, b = p if p > a else a, q if q > b else b
+            c, d = r if r > c else c, s if s > d else d
+        row[j], row[j + one], row[j + two], row[j + three] = a, b, c, d
 
 
 def best_paths_backwards(log_last: np.ndarray, log_before: np.ndarray, offsets: np.ndarray) -> np.ndarray:
