@@ -45,10 +45,10 @@ class Points(Features):
     def __init__(self, columns: Columns, shape: tuple[int, ...], *, ends: bool = False) -> None:
         super().__init__(columns, shape, missing=False)
         self.ends = Ends(len(self.classes)) if ends else None
-        ends = [len(self.numbers)]
+        edges = [len(self.numbers)]
         for index in self.labels:
-            ends.append(ends[-1] + self.classes[index])
-        self.blocks = [slice(first, last) for first, last in pairwise(ends)]
+            edges.append(edges[-1] + self.classes[index])
+        self.blocks = [slice(first, last) for first, last in pairwise(edges)]
         """Where a point has each label."""
         if self.labels:
             self.register_buffer("middle", torch.zeros(self.size))
