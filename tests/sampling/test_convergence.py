@@ -80,3 +80,4 @@ def test_few_or_sticky_chains_are_not_excused(rng):
     still = np.ones((4, 20, 1))
     assert agree(still).all()
     assert agree(still[:, :3]).all()
+    assert not agree(np.arange(40.0)[:, None, None] * np.ones((1, 100, 2))).any()  # each stands at its own place

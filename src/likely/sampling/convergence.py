@@ -97,7 +97,8 @@ def _variance_of_mean(scores: np.ndarray) -> np.ndarray:
     within = scores.var(1, ddof=1).mean(0)
     lag, step = np.ones(quantities), np.ones(quantities)
     for candidate in (2**power for power in range(int(np.log2(n / 2)))):
-        moved = np.square(scores[:, candidate:] - scores[:, :-candidate]).mean((0, 1)) / 2 / within
+        with np.errstate(invalid="ignore"):  # chains that stand still, each at its own place
+            moved = np.square(scores[:, candidate:] - scores[:, :-candidate]).mean((0, 1)) / 2 / within
         known = (moved < 0.5) | (candidate == 1)
         lag, step = np.where(known, candidate, lag), np.where(known, moved, step)
     low, high = np.zeros(quantities), np.full(quantities, 1 - 1e-6)
