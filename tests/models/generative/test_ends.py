@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+import likely
 from likely import Diffusion
 from likely.core.random import drawing
 from likely.inference import MAP
@@ -50,10 +51,11 @@ def test_channels_of_images_have_their_ends_together():
     images = torch.stack([GRID[:, 0].repeat(2).reshape(-1, 2), torch.randn(15, 2)], 1)  # (15, 2 channels, 2 pixels)
     ends = Ends(4)
     ends.adapt(images.flatten(1), channels=2)
-    assert ends.low[0].tolist() == [0.0, 0.0, -torch.inf, -torch.inf]
+    assert ends.low[0, :2].tolist() == [0.0, 0.0]
+    assert bool((ends.low[0, 2:] < -1e37).all())
 
 
-def test_draws_reach_an_end_as_often_as_rows(seed):
+def test_draws_reach_an_end_as_often_as_rows(seed, tmp_path):
     """Half of the rows are exactly 0, in both columns; fits of 7 seeds are 0.013 off at most."""
     rng = np.random.default_rng(seed)
     wet = rng.random((400, 1)) < 0.5
@@ -65,3 +67,6 @@ def test_draws_reach_an_end_as_often_as_rows(seed):
     np.testing.assert_allclose((draws == 0).mean(0), (rows == 0).mean(0), atol=0.1)
     assert draws[draws != 0].min() > 0.999 * rows[rows != 0].min()
     assert np.isfinite(model.log_prob(rows[:20], draws=4)).all()
+    model.save(tmp_path / "d.likely")
+    again = likely.load(tmp_path / "d.likely")
+    np.testing.assert_array_equal(again.sample(9, random_state=0), model.sample(9, random_state=0))

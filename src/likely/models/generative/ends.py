@@ -21,6 +21,8 @@ from ...likelihoods.special import LOG_2PI
 
 __all__ = ["Ends"]
 
+FAR = 1e38
+"""An end that no row has; files hold finite numbers only."""
 MANY = 0.05
 """The fraction of rows that an end has, at least."""
 MORE = 2.0
@@ -45,7 +47,7 @@ class Ends(nn.Module):
 
     def __init__(self, columns: int) -> None:
         super().__init__()
-        nothing = torch.tensor([[-torch.inf], [-torch.inf], [1.0]]).repeat(1, columns)
+        nothing = torch.tensor([[-FAR], [-FAR], [1.0]]).repeat(1, columns)
         self.register_buffer("low", nothing.clone())
         self.register_buffer("high", nothing * torch.tensor([[-1.0], [-1.0], [1.0]]))
 
@@ -91,15 +93,15 @@ class Ends(nn.Module):
 
 
 def _end(values: Tensor) -> tuple[float, float, float]:
-    """The smallest value, the one next to it, and the gap; −∞ where no more rows have it than others.
+    """The smallest value, the one next to it, and the gap; −`FAR` where no more rows have it than others.
 
     >>> _end(torch.tensor([1.0, 2.0, 3.0, 4.0]))
-    (-inf, -inf, 1.0)
+    (-1e+38, -1e+38, 1.0)
     """
     levels, counts = values[~values.isnan()].unique(return_counts=True)
     many = len(levels) > 3 and counts[0] >= max(MANY * counts.sum(), MORE * counts[1], 3)
     if not bool(many):
-        return -torch.inf, -torch.inf, 1.0
+        return -FAR, -FAR, 1.0
     last = len(levels) - int(counts[-1] >= max(MANY * counts.sum(), MORE * counts[-2]))
     share = counts[1:last].double() / counts[1:last].sum()
     mean = share @ levels[1:last]
