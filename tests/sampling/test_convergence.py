@@ -56,7 +56,7 @@ def autoregressive(rng, shape, correlation):
 
 @pytest.mark.parametrize(("chains", "draws", "correlation"), [(100, 50, 0.7), (300, 100, 0.8), (1000, 20, 0.5)])
 def test_short_chains_agree_though_their_rhat_is_large(chains, draws, correlation, rng):
-    """A false alarm in a thousand by design; none in 60 seeds. R-hat² is about 1 + (τ − 1)/n."""
+    """A false alarm in a thousand by design. R-hat² is about 1 + (τ − 1)/n."""
     x = autoregressive(rng, (chains, draws, 10), correlation)
     rhat = diagnose(x)[0]
     tau, n = (1 + correlation) / (1 - correlation), draws // 2
@@ -72,7 +72,7 @@ def test_short_chains_agree_though_their_rhat_is_large(chains, draws, correlatio
 
 
 def test_few_or_sticky_chains_are_not_excused(rng):
-    """Four chains of 300 draws worth 16, and many that have not forgotten where they began: 1 in 2,000 seeds."""
+    """Four chains of 300 draws worth 16, and many that have not forgotten where they began."""
     few = autoregressive(rng, (4, 300, 60), 0.97)
     assert ((diagnose(few)[0] > AGREE) == ~agree(few)).all()
     sticky = autoregressive(rng, (500, 40, 5), 0.95)
