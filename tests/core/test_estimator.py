@@ -60,6 +60,7 @@ def _fitted(name):
         ),
         "Table": lambda cls: (cls().fit(FRAME), FRAME),
         "TableModel": lambda cls: (cls(Regressor(), target="y").fit(FRAME), FRAME),
+        "TextColumn": lambda cls: (cls("city").fit(FRAME), FRAME),
         "WordVectors": lambda cls: (cls(4, min_count=1, random_state=0).fit(["a b a", "b a c"]), ["a", "c"]),
     }
     trained = {"inference": MAP(epochs=1), "random_state": 0}
@@ -93,6 +94,7 @@ def test_every_model_stores_its_arguments_and_nothing_else(name):
         "BayesianNetwork": {"edges": [("a", "b")]},
         "FrameModel": {"model": Regressor()},
         "TableModel": {"model": Regressor(), "target": "y"},
+        "TextColumn": {"text": "city"},
     }
     given = needed.get(name, {})
     model = cls(**given)

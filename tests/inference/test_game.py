@@ -24,7 +24,7 @@ def test_players_with_fewer_steps_join_in_at_the_end_of_a_round():
 
 
 def test_an_inference_that_cannot_play_names_those_that_can():
-    assert set(able(GAN)) == {"Ensemble", "MAP"}
+    assert set(able(GAN)) == {"Ensemble", "FineTune", "MAP"}
     with pytest.raises(SpecError, match=r"HMC needs the exact log-probability of each row; GAN has none: use .*MAP"):
         refuse(HMC(), GAN)
     with pytest.raises(SpecError, match="MCDropout needs the log-probability of each row; GAN has none"):

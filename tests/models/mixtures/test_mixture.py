@@ -347,7 +347,7 @@ def test_a_component_that_gains_nothing_stays_empty():
         (
             Mixture(inference="newton()"),
             [[1.0], [2.0], [4.0]],
-            "Newton needs η = .*; Mixture has none: use EM, Ensemble, HMC, ",
+            "Newton needs η = .*; Mixture has none: use EM, Ensemble, FineTune, HMC, ",
         ),
     ],
 )

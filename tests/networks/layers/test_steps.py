@@ -53,8 +53,8 @@ def test_single_numbers_are_steps_of_one_feature():
     assert steps_of(torch.zeros(2, 5))[0].shape == (2, 5, 1)
     assert one_step(torch.zeros(4)).shape == (4, 1)
     assert (step_features((10, 3)), step_features((10,))) == (3, 1)
-    with pytest.raises(ValueError, match=r"it takes token numbers \(n, steps\); found shape \(2, 5, 3\)"):
-        steps_of(torch.zeros(2, 5, 3), tokens=True)
+    with pytest.raises(ValueError, match=r"it takes token numbers \(n, steps\); found shape \(2, 5, 3, 1\)"):
+        steps_of(torch.zeros(2, 5, 3, 1), tokens=True)
 
 
 def test_tokens_are_rows_of_a_table_and_others_are_named():

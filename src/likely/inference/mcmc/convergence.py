@@ -51,7 +51,7 @@ def agreement(target: LogPosterior, draws: Tensor, log_prob: Tensor) -> dict[str
     if np.isnan(rhat).all():
         return {"rhat": None, "rhat_of": None, "agree": True, "ess": None}
     worst = int(np.nanargmax(rhat))
-    together = rhat[worst] <= AGREE or bool(agree(judged).all())
+    together = bool(rhat[worst] <= AGREE or agree(judged).all())
     of = ["log p", *(names[i] for i in chosen.tolist())][worst]
     return {"rhat": float(rhat[worst]), "rhat_of": of, "agree": together, "ess": float(np.nanmin(ess))}
 

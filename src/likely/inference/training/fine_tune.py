@@ -59,9 +59,9 @@ class FineTune(Inference):
     ['network.2.weight', 'network.2.bias']
     """
 
-    start: Any = None
+    start: Inference | Any = None
     by: Inference = MAP()
-    train: Any = "all"
+    train: LowRank | Any = "all"
 
     @classmethod
     def example(cls) -> FineTune:

@@ -86,7 +86,7 @@ class Flow(_Codes):
         transform: Any = "spline",
         order: str = "coupling",
         layers: int = 5,
-        network: Any = NETWORK,
+        network: Any = MLP((64, 64)),  # noqa: B008
         base: str = "normal",
         mixing: str = "linear",
         dequantise: bool = True,
