@@ -187,7 +187,8 @@ class FineTune(Inference):
                 "FineTune needs a start: a fitted model, or the path of its file (a start that was given as a model is "
                 "not kept in the file of what began at it)."
             )
-        model = load_estimator(self.start, find=find_model) if isinstance(self.start, str) else self.start.parts[0]
+        start: Any = self.start
+        model = load_estimator(start, find=find_model) if isinstance(start, str) else start.parts[0]
         model = getattr(model, "model_", model)
         if isinstance(model, Estimator) and not model.__sklearn_is_fitted__():
             raise SpecError(f"start is a {type(model).__name__} that is not fitted; fit it first.")
