@@ -88,7 +88,7 @@ def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.S
         shown = ", ".join(f"{raw[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
         note(
             f"`{name}` is text: {len(rows)} of {len(raw) - raw.null_count()} values are not numbers ({shown}, counted "
-            f"from 0). Fix them, or say that they are missing: missing=[{raw[rows[0]]!r}], --missing {raw[rows[0]]!r}."
+            f"from 0). Fix them, or say that they are missing: read_table(path, missing=[{raw[rows[0]]!r}])."
         )
         return None
     return _date(raw)

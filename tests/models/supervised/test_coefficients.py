@@ -96,6 +96,10 @@ def test_what_rows_do_not_determine_has_no_error():
     assert "—" in str(ordinal)
 
 
+def test_as_many_coefficients_as_rows_leave_nothing_to_judge_errors_by():
+    assert np.isnan(Regressor().fit(X[:4], Y[:4]).summary().standard_error).all()
+
+
 def test_a_table_tells_its_columns_in_their_own_units():
     frame = pd.DataFrame({"age": 50 + 10 * X[:, 0], "city": np.array(["Bern", "Oslo", "Rome"])[THREE], "y": Y})
     reference = frame.city.mode()[0]

@@ -146,7 +146,10 @@ def _told(model: Any, design: Design, errors: str = "model", clusters: Tensor | 
         regression = design.regression(output)
         part = information(regression, likelihood)
         covariance, null = pseudo_inverse(part.matrix)
-        rank = len(part.matrix) - null.shape[1] - (design.shared if least_squares else 0)
+        rank = len(part.matrix) - null.shape[1]
+        if least_squares:  # of the coefficients alone: where nothing is left over, the rows say nothing of σ either
+            own = len(part.matrix) - design.shared
+            rank = own - pseudo_inverse(part.matrix[:own, :own])[1].shape[1]
         free = part.total - rank
         if errors != "model":
             covariance = _sandwich(regression, likelihood, covariance, errors, clusters, part.total, free)
