@@ -25,8 +25,8 @@ __all__ = ["Footprint", "available_threads", "by_threads", "factorisation", "foo
 
 T = TypeVar("T")
 
-SPLIT = 1 << 25
-"""Multiply-adds of one operation that are worth a second thread: about a millisecond."""
+SPLIT = 1 << 24
+"""Multiply-adds of one operation that are worth a second thread: about half a millisecond."""
 ELEMENTWISE = 32
 """Multiply-adds that one exp, tanh or division takes the time of."""
 PANEL = 32
