@@ -11,7 +11,21 @@ from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
 from likely.core.random import isolated
 from likely.core.spec import Spec, registered
-from likely.data.augment import Augment, Binarise, Compose, Crop, Cutout, Flip, Jitter, Mixup, Rotate, Shift, turned
+from likely.data.augment import (
+    Augment,
+    Binarise,
+    Compose,
+    Crop,
+    Cutout,
+    Elastic,
+    Flip,
+    Jitter,
+    Mixup,
+    QuarterTurn,
+    Rotate,
+    Shift,
+    turned,
+)
 from likely.data.rows import Ragged
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Normal
@@ -27,6 +41,7 @@ STILL = [
     Crop(0, "reflect"),
     Shift(0),
     Rotate(0.0),
+    Elastic(0.0),
     Jitter(0.0),
     Cutout(0),
     Mixup(0.0),
@@ -39,7 +54,8 @@ def some(shape, dtype=torch.float32):
 
 
 def takes(augment, shape):
-    return len(shape) == 4 or augment not in (Rotate(), Rotate(0.0), Flip(0.0, "vertical"))
+    flat = (Rotate(), Rotate(0.0), Elastic(), Elastic(0.0), Flip(0.0, "vertical"))
+    return augment != QuarterTurn() and (len(shape) == 4 or augment not in flat)
 
 
 def every():
@@ -288,13 +304,60 @@ def test_rows_that_it_cannot_take(augment, x, message):
         augment(x)
 
 
-def test_what_moves_pixels_is_refused_where_pixels_have_targets():
-    x = torch.ones(2, 1, 4, 4)
-    with pytest.raises(DataError, match="has a target at each of its positions"):
-        Flip().batch(x, torch.ones(2, 4, 4), None, (4, 4))
-    assert Jitter().batch(x, torch.ones(2, 4, 4), None, (4, 4))[0].shape == x.shape
+def test_rows_between_rows_need_rows_of_one_shape():
     with pytest.raises(DataError, match="needs rows of one shape; X has sequences"):
         Mixup().batch(Ragged.of([[1.0, 2.0], [3.0]]), torch.ones(2), None)
+
+
+# --- a target at each pixel -----------------------------------------------------------------------------------------
+MOVERS = [Flip(), Flip(1.0, "vertical"), Crop(3), Crop(3, "reflect"), Shift(4), QuarterTurn()]
+
+
+@pytest.mark.parametrize("augment", MOVERS, ids=repr)
+def test_targets_move_with_their_pixels(augment):
+    """A target that is what its pixel shows still is after every move; what came in from outside has no weight."""
+    x = some((12, 1, 9, 9)) + 1
+    moved, y, weight = augment.batch(x, x[:, 0].clone(), None, (9, 9))
+    assert torch.equal(moved[:, 0], y)
+    assert torch.equal(weight, (y != 0).float())
+    assert not torch.equal(moved, x)
+
+
+@pytest.mark.parametrize("augment", [Rotate(40.0), Elastic(2.0, 8)], ids=repr)
+def test_labels_between_pixels_are_those_of_the_nearest(augment):
+    """Labels stay labels, and lie where a bright region does, but for its border."""
+    labels = torch.zeros(8, 40, 40)
+    labels[:, 8:30, 12:34] = 3.0
+    moved, y, weight = augment.batch(labels[:, None] / 3, labels, torch.full((8, 40, 40), 2.0), (40, 40))
+    assert set(y.unique().tolist()) == {0.0, 3.0}
+    assert set(weight.unique().tolist()) <= {0.0, 2.0}
+    assert not torch.equal(y, labels)
+    assert ((moved[:, 0] > 0.5) == (y > 0)).float().mean() > 0.99
+
+
+def test_targets_of_several_numbers_move_together():
+    x = some((6, 2, 5, 5))
+    both = x.movedim(1, -1)
+    moved, y, _ = (Flip() + QuarterTurn()).batch(x, both, None, (5, 5))
+    assert torch.equal(moved.movedim(1, -1), y)
+
+
+def test_quarter_turns_are_rot90_and_all_four_come():
+    x = some((60, 2, 5, 5))
+    turns = QuarterTurn()(x)
+    quarters = [{k for k in range(4) if torch.equal(torch.rot90(x[i], k, (1, 2)), turns[i])} for i in range(60)]
+    assert set.union(*quarters) == {0, 1, 2, 3}
+    assert all(quarters)
+    with pytest.raises(DataError, match="needs square images; X has images of 4 × 6 pixels"):
+        QuarterTurn()(torch.ones(1, 1, 4, 6))
+
+
+def test_an_elastic_field_has_the_reach_asked_for():
+    """Of a ramp, values say where pixels come from; the bounds are 8 standard errors from the mean of many seeds."""
+    ramp = torch.arange(96.0).expand(64, 1, 96, 96)
+    moved = (Elastic(2.0, 24)(ramp) - ramp)[:, 0, 16:-16, 16:-16]
+    assert 1.1 < moved.square().mean().sqrt() < 2.4  # between the points the field is a mean of several
+    assert moved.diff(dim=-1).abs().mean() < 0.3  # and smooth
 
 
 def test_binarised_pixels_have_the_means_of_grey_ones():

@@ -2,7 +2,8 @@
 
 Each is a tensor program on a whole batch of images (n, c, h, w) or signals (n, c, t) or (n, t), drawn from torch's
 generator, which training seeds. `MAP(augment=Flip() + Crop(2))` uses two, one after the other. Without strength (a
-probability, a reach, a size of 0) each leaves rows as they are.
+probability, a reach, a size of 0) each leaves rows as they are. Where each pixel has a target of its own, as in a mask,
+what moves the pixels moves their targets and weights with them; what comes in from outside has weight 0.
 """
 
 from __future__ import annotations
@@ -11,13 +12,26 @@ from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import affine_grid, grid_sample
+from torch.nn.functional import affine_grid, grid_sample, interpolate
 
 from ..core.errors import DataError, SpecError
 from ..core.spec import Spec, require
 from .rows import Inputs, Rows
 
-__all__ = ["Augment", "Binarise", "Compose", "Crop", "Cutout", "Flip", "Jitter", "Mixup", "Rotate", "Shift"]
+__all__ = [
+    "Augment",
+    "Binarise",
+    "Compose",
+    "Crop",
+    "Cutout",
+    "Elastic",
+    "Flip",
+    "Jitter",
+    "Mixup",
+    "QuarterTurn",
+    "Rotate",
+    "Shift",
+]
 
 Triple = tuple[Any, Tensor, Tensor | None]
 
@@ -32,7 +46,7 @@ class Augment(Spec, axis="augment"):
     """
 
     moves: ClassVar[bool] = False
-    """Whether it moves what is in an image, so that targets of single pixels would no longer be true."""
+    """Whether it moves what is in an image, so that targets of single pixels have to move with them."""
     makes_rows: ClassVar[bool] = False
     """Whether the model is one of what it gives, and not of rows as they are: then held-out rows get it too, once."""
 
@@ -42,9 +56,17 @@ class Augment(Spec, axis="augment"):
 
     def batch(self, x: Any, y: Tensor, weight: Tensor | None, positions: tuple[int, ...] = ()) -> Triple:
         """What training asks for: x, targets y (n, *positions, …) and their weights (n, *positions), all changed."""
-        if self.moves and positions and positions == tuple(x.shape[2:]):
-            raise DataError(f"{self!r} moves X, and y has a target at each of its positions; use Jitter or Cutout.")
-        return self.change(x), y, weight
+        if not self.moves or not positions or positions != tuple(x.shape[2:]):
+            return self.change(x), y, weight
+        channels = y.to(x).flatten(1 + len(positions)) if y.ndim > 1 + len(positions) else y.to(x).unsqueeze(-1)
+        weights = x.new_ones(len(x), *positions) if weight is None else weight.to(x)
+        x, beside = self.move(x, torch.cat([channels.movedim(-1, 1), weights.unsqueeze(1)], 1))
+        return x, beside[:, :-1].movedim(1, -1).reshape(y.shape).to(y), beside[:, -1]
+
+    def move(self, x: Tensor, beside: Tensor) -> tuple[Tensor, Tensor]:
+        """x and what is known of its pixels, (n, channels, *positions) both, moved alike; no value is blended."""
+        together = self.change(torch.cat([x, beside], 1))
+        return together[:, : x.shape[1]], together[:, x.shape[1] :]
 
     def on_held_out(self) -> Augment | None:
         """What changes held-out rows too; None if they stay as they are."""
@@ -186,9 +208,76 @@ class Rotate(Augment):
 
     def change(self, x: Any) -> Tensor:
         _axes(self, x, images=True)
+        return turned(_floats(self, x), self._angles(x)) if self.degrees else x
+
+    def move(self, x: Tensor, beside: Tensor) -> tuple[Tensor, Tensor]:
+        _axes(self, x, images=True)
         if not self.degrees:
-            return x
-        return turned(_floats(self, x), self.degrees * (2 * torch.rand(len(x), device=x.device) - 1))
+            return x, beside
+        angles = self._angles(x)
+        return turned(_floats(self, x), angles), turned(beside, angles, "nearest")
+
+    def _angles(self, x: Tensor) -> Tensor:
+        return self.degrees * (2 * torch.rand(len(x), device=x.device) - 1)
+
+
+class QuarterTurn(Augment):
+    """Turn a square image by 0, 90, 180 or 270 degrees, each with the same probability.
+
+    >>> QuarterTurn()(torch.ones(1, 1, 2, 2)).flatten()
+    tensor([1., 1., 1., 1.])
+    """
+
+    moves = True
+
+    def change(self, x: Any) -> Tensor:
+        _axes(self, x, images=True)
+        if x.shape[2] != x.shape[3]:
+            raise DataError(f"{self!r} needs square images; X has images of {x.shape[2]} × {x.shape[3]} pixels.")
+        quarters = torch.randint(4, (len(x), 1, 1, 1), device=x.device)
+        upside_down = torch.where(quarters >= 2, x.flip(2, 3), x)
+        return torch.where(quarters % 2 == 1, upside_down.rot90(1, (2, 3)), upside_down)
+
+
+class Elastic(Augment):
+    """Stretch and squeeze an image, as tissue is: every pixel comes from a place moved by a smooth random field.
+
+    The field is normal with a standard deviation of `reach` pixels at points `cell` pixels apart, and cubic between
+    them; what it brings from outside the image is its mirror image.
+
+    >>> Elastic(0.0)(torch.ones(1, 1, 2, 2)).flatten()
+    tensor([1., 1., 1., 1.])
+    """
+
+    reach: float = 3.0
+    cell: int = 32
+
+    moves = True
+
+    def validate(self) -> None:
+        require(self.reach >= 0, self, "reach", "0 or more pixels")
+        require(self.cell > 0, self, "cell", "1 or more pixels")
+
+    def change(self, x: Any) -> Tensor:
+        _axes(self, x, images=True)
+        return _sampled(_floats(self, x), self._places(x)) if self.reach else x
+
+    def move(self, x: Tensor, beside: Tensor) -> tuple[Tensor, Tensor]:
+        _axes(self, x, images=True)
+        if not self.reach:
+            return x, beside
+        places = self._places(x)
+        return _sampled(_floats(self, x), places), _sampled(beside, places, "nearest")
+
+    def _places(self, x: Tensor) -> Tensor:
+        """Where each pixel comes from, (n, height, width, 2); both axes run from −1 to 1."""
+        sizes = list(x.shape[2:])
+        points = [max(2, -(-size // self.cell) + 1) for size in sizes]
+        field = torch.randn(len(x), 2, *points, device=x.device, dtype=x.dtype) * self.reach
+        smooth = interpolate(field, sizes, mode="bicubic", align_corners=True)
+        along = smooth * 2 / smooth.new_tensor(sizes[::-1]).view(1, 2, 1, 1)
+        still = affine_grid(torch.eye(2, 3).to(x).expand(len(x), 2, 3), list(x.shape), align_corners=False)
+        return still + along.movedim(1, -1)
 
 
 class Jitter(Augment):
@@ -283,8 +372,10 @@ class Mixup(Augment):
         return mixed, torch.cat([y, y[other]]), both
 
 
-def turned(x: Tensor, degrees: Tensor) -> Tensor:
+def turned(x: Tensor, degrees: Tensor, between: Literal["bilinear", "nearest"] = "bilinear") -> Tensor:
     """Images (n, c, h, w), each turned counter-clockwise by its own angle, with 0 from outside.
+
+    What lies `between` pixels is interpolated, or that of the nearest one.
 
     >>> turned(torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]]), torch.tensor([90.0])).round()
     tensor([[[[2., 4.],
@@ -297,7 +388,11 @@ def turned(x: Tensor, degrees: Tensor) -> Tensor:
     across = torch.stack([cosine, -sine * (height / width), zero], -1)
     down = torch.stack([sine * (width / height), cosine, zero], -1)
     grid = affine_grid(torch.stack([across, down], 1), list(x.shape), align_corners=False)
-    return grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False)
+    return grid_sample(x, grid, mode=between, padding_mode="zeros", align_corners=False)
+
+
+def _sampled(x: Tensor, places: Tensor, between: Literal["bilinear", "nearest"] = "bilinear") -> Tensor:
+    return grid_sample(x, places, mode=between, padding_mode="reflection", align_corners=False)
 
 
 def _axes(augment: Augment, x: Any, *, images: bool = False) -> tuple[int, ...]:
