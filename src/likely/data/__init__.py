@@ -1,4 +1,4 @@
-"""Data in: tables and their encoding; rows of any length; graphs; text; augmentation. Each opens on first use."""
+"""Data in: tables and their encoding; rows of any length; graphs; images; text; augmentation; opened on first use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import augment, text
     from .graph import Graph
+    from .images import Images, read_image, read_images, read_mask, read_masks, write_image
     from .read import read_table
     from .table import Table
     from .text import BPE, Bag, Characters, Forms, Words
@@ -19,12 +20,18 @@ __all__ = [
     "Characters",
     "Forms",
     "Graph",
+    "Images",
     "Table",
     "TextColumn",
     "Words",
     "augment",
+    "read_image",
+    "read_images",
+    "read_mask",
+    "read_masks",
     "read_table",
     "text",
+    "write_image",
 ]
 
 _FILES = {
@@ -32,6 +39,7 @@ _FILES = {
     "Table": "table",
     "TextColumn": "text_column",
     "read_table": "read",
+    **dict.fromkeys(("Images", "read_image", "read_images", "read_mask", "read_masks", "write_image"), "images"),
     **dict.fromkeys(("BPE", "Bag", "Characters", "Forms", "Words"), "text"),
 }
 
