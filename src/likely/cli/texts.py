@@ -68,7 +68,7 @@ def text_column(rows: pl.DataFrame, text: str | None, target: str, ignore: Seque
     )
 
 
-def texts_in(path: Path, text: str | None) -> str | list[str]:
+def texts_in(path: Path, text: str | None) -> Sequence[str]:
     """The texts for a model of language: of a file, of a folder, or of a column of a table."""
     from ..data import read_table
     from ..data.text import read_texts
@@ -90,16 +90,13 @@ def fit_language(path: Path, model: LanguageModel, out: Path, *, text: str | Non
     model.fit(texts)
     seconds = time.perf_counter() - start
     model.save(out)
-    several = not isinstance(texts, str)
-    characters = sum(map(len, texts)) if several else len(texts)
-    size = model.vocabulary_.size
-    result = {"model": str(out), "texts": len(texts) if several else 1, "characters": characters, "tokens": size}
+    characters, size = sum(map(len, texts)), model.vocabulary_.size
+    result = {"model": str(out), "texts": len(texts), "characters": characters, "tokens": size}
     if json:
         print_json(result | {"seconds": seconds})
         return
-    count = f"{len(texts)} texts" if several else "one text"
-    first = texts if isinstance(texts, str) else texts[0]
-    begin = first.split("\n")[0][:20].strip()
+    count = "one text" if len(texts) == 1 else f"{len(texts)} texts"
+    begin = texts[0].split("\n")[0][:20].strip()
     lines(
         {
             "text": f"{path}: {count} of {characters} characters",
@@ -114,10 +111,9 @@ def fit_language(path: Path, model: LanguageModel, out: Path, *, text: str | Non
 def language_measures(model: LanguageModel, path: Path) -> dict[str, tuple[Any, str]]:
     """How well a model of language predicts texts."""
     texts = texts_in(path, None)
-    several = not isinstance(texts, str)
     result: dict[str, tuple[Any, str]] = {
-        "texts": (len(texts) if several else 1, "of the file or folder"),
-        "characters": (sum(map(len, texts)) if several else len(texts), "in all"),
+        "texts": (len(texts), "of the file or folder"),
+        "characters": (sum(map(len, texts)), "in all"),
         "perplexity": (model.perplexity(texts), "per token: as unsure as among so many equally probable ones"),
     }
     try:

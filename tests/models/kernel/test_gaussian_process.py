@@ -288,12 +288,12 @@ def test_every_likelihood_fits(name, tmp_path):
     likelihood = registered(Likelihood)[name].example()
     target = likelihood.example_target()
     generator = torch.Generator().manual_seed(0)
-    eta = 0.5 * torch.randn(24, likelihood.size(target), generator=generator, dtype=torch.float64)
+    eta = 0.5 * torch.randn(12, likelihood.size(target), generator=generator, dtype=torch.float64)
     y = likelihood.distribution(eta).sample().double()
     if likelihood.labels:
         classes = target.classes or 2
         y[: 2 * classes] = torch.arange(2 * classes).to(y) % classes
-    y, x = y.numpy(), X[:24]
+    y, x = y.numpy(), X[:12]
     model = GaussianProcess(RBF(1.5), likelihood, learn=False, random_state=0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikelyWarning)

@@ -6,7 +6,7 @@ from .bag import Bag, BagVocabulary, Encoder
 from .base import Text, Tokens, Vocabulary, as_texts, is_cut, vocabulary_from_json
 from .byte_pairs import BPE
 from .characters import Characters
-from .files import read_folder, read_text, read_texts
+from .files import StoredTexts, parts_of, read_folder, read_text, read_texts
 from .forms import Forms, FormVocabulary
 from .words import Words
 
@@ -18,12 +18,14 @@ __all__ = [
     "Encoder",
     "FormVocabulary",
     "Forms",
+    "StoredTexts",
     "Text",
     "Tokens",
     "Vocabulary",
     "Words",
     "as_texts",
     "is_cut",
+    "parts_of",
     "read_folder",
     "read_text",
     "read_texts",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +15,9 @@ import numpy as np
 from ...core.errors import DataError, ModelFileError
 from ...core.spec import Spec, _short
 from ..rows import Ragged, Rows
-from .files import read_texts
+from .files import StoredTexts, parts_of, read_texts
 
-__all__ = ["Text", "Tokens", "Vocabulary", "as_texts", "is_cut", "vocabulary_from_json"]
+__all__ = ["Text", "Tokens", "Vocabulary", "as_texts", "is_cut", "parts", "vocabulary_from_json"]
 
 Text = str | Sequence[str]
 """A text as it is, or as the list of its words."""
@@ -101,10 +101,10 @@ class Vocabulary(ABC):
         return numbers.astype(np.int64)
 
 
-def as_texts(texts: Any, name: str = "texts", *, empty: bool = False) -> list[str]:
+def as_texts(texts: Any, name: str = "texts", *, empty: bool = False) -> Sequence[str]:
     """A string, or a list of strings, as a list; an `empty` text is refused unless it is allowed.
 
-    A path (`pathlib.Path`) is that of a file with one text, or of a folder of .txt files.
+    A path (`pathlib.Path`) is that of a file with one text, or of a folder of .txt files: they are read when asked for.
 
     >>> as_texts("to be"), as_texts(["to be", "or not"])
     (['to be'], ['to be', 'or not'])
@@ -114,6 +114,8 @@ def as_texts(texts: Any, name: str = "texts", *, empty: bool = False) -> list[st
     """
     if isinstance(texts, os.PathLike):
         texts = read_texts(texts)
+    if isinstance(texts, StoredTexts):
+        return texts
     if isinstance(texts, str):
         texts = [texts]
     elif isinstance(texts, bytes | Mapping) or not hasattr(texts, "__iter__") or getattr(texts, "ndim", 1) != 1:
@@ -131,13 +133,23 @@ def as_texts(texts: Any, name: str = "texts", *, empty: bool = False) -> list[st
     return [str(text) for text in given]
 
 
+def parts(texts: Any) -> Iterator[str]:
+    """A string, a list of strings, or texts in files, in parts that no token goes across: what a vocabulary counts.
+
+    >>> list(parts(["to be", "or not"]))
+    ['to be', 'or not']
+    """
+    given = as_texts(texts)
+    return (part for place in range(len(given)) for part in parts_of(given, place))
+
+
 def is_cut(texts: Any) -> bool:
     """Whether texts come as lists of their words.
 
     >>> is_cut([["to", "be"], ["or"]]), is_cut(["to be"])
     (True, False)
     """
-    if isinstance(texts, str) or not isinstance(texts, Sequence):
+    if isinstance(texts, str | StoredTexts) or not isinstance(texts, Sequence):
         return False
     first = next((text for text in texts if isinstance(text, str) or len(text)), "")
     return not isinstance(first, str)

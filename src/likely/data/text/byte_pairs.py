@@ -17,7 +17,7 @@ import numpy as np
 
 from ...core.errors import ModelFileError
 from ...core.spec import is_integer, require
-from .base import Tokens, Vocabulary, as_texts
+from .base import Tokens, Vocabulary, parts
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -67,7 +67,7 @@ class BPE(Tokens):
             initial_alphabet=[chr(byte) for byte in range(BYTES)],
             max_token_length=LONGEST,
         )
-        tokenizer.train_from_iterator((_latin(text) for text in as_texts(texts)), trainer)
+        tokenizer.train_from_iterator((_latin(text) for text in parts(texts)), trainer)
         return BytePairVocabulary(_numbered(json.loads(tokenizer.to_str())["model"]["merges"]))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...core.errors import DataError, ModelFileError
 from ...core.spec import require
-from .base import Tokens, Vocabulary, as_texts
+from .base import Tokens, Vocabulary, parts
 
 __all__ = ["CharacterVocabulary", "Characters"]
 
@@ -37,7 +37,7 @@ class Characters(Tokens):
 
     def fit(self, texts: Any) -> CharacterVocabulary:
         """The characters of a string, or of a list of strings."""
-        points = sorted({ord(character) for text in as_texts(texts) for character in set(text)})
+        points = sorted({ord(character) for text in parts(texts) for character in set(text)})
         return CharacterVocabulary(tuple(points), self.unknown)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...core.errors import DataError, ModelFileError
 from ...core.spec import is_integer, require
-from .base import Text, Tokens, Vocabulary, as_texts, is_cut
+from .base import Text, Tokens, Vocabulary, is_cut, parts
 
 __all__ = ["WordVocabulary", "Words"]
 
@@ -52,7 +52,7 @@ class Words(Tokens):
 
     def fit(self, texts: Any) -> WordVocabulary:
         """The words of a string, of a list of strings, or of a list of lists of words."""
-        given = texts if is_cut(texts) else as_texts(texts)
+        given = texts if is_cut(texts) else parts(texts)
         counts = Counter(word for text in given for word in _words(text, self.lower, self.cut))
         kept = [word for word, count in counts.items() if count >= self.min_count]
         if not kept:

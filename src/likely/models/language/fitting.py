@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -90,7 +90,7 @@ def fitted_to(
     return posterior
 
 
-def vocabulary_for(model: Any, texts: list[str]) -> Vocabulary:
+def vocabulary_for(model: Any, texts: Sequence[str]) -> Vocabulary:
     """The vocabulary of texts, or that of the model which the inference begins at."""
     own = as_spec(model.tokens, Tokens, "tokens").fit(texts)
     known = vocabulary_at_start(model.inference)

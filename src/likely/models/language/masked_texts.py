@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,7 +38,7 @@ def in_order(pieces: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(pieces), np.cumsum([0, *(len(piece) for piece in pieces)])
 
 
-def with_blanks(vocabulary: Vocabulary, texts: list[str], name: str = "text") -> Blanks:
+def with_blanks(vocabulary: Vocabulary, texts: Sequence[str], name: str = "text") -> Blanks:
     """Texts whose [mask]s are tokens of their own, with the number after the last one.
 
     A byte pair that begins a word has the space before it, so the space before a mask is part of what fills it.
@@ -65,7 +66,7 @@ def with_blanks(vocabulary: Vocabulary, texts: list[str], name: str = "text") ->
     return Blanks(values, offsets, owner, at - offsets[owner], around)
 
 
-def as_documents(documents: Any, name: str = "texts") -> tuple[list[str], np.ndarray]:
+def as_documents(documents: Any, name: str = "texts") -> tuple[Sequence[str], np.ndarray]:
     """Documents, each a list of sentences, as all sentences and the number of the document of each.
 
     >>> as_documents([["It rains.", "We stay."], ["Who is there?"]])

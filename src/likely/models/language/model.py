@@ -6,7 +6,6 @@ p(text) = Πₜ p(zₜ₊₁ | z_≤t),      z₀ the boundary before a text, an
 from __future__ import annotations
 
 import math
-import os
 import warnings
 from collections.abc import Mapping
 from itertools import pairwise
@@ -25,7 +24,7 @@ from ...core.estimator import Estimator
 from ...core.random import drawing
 from ...core.spec import as_spec, fold, is_integer
 from ...core.validation import as_weights, device_of
-from ...data.text import Characters, as_texts, read_texts, vocabulary_from_json
+from ...data.text import Characters, as_texts, vocabulary_from_json
 from ...decoding import Decoding, Sample
 from ...priors import Flat, Prior
 from ..reports import Reports
@@ -85,10 +84,10 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         for learned in ("vocabulary_", "ends_", "counts_", "posterior_", "_asked"):
             self.__dict__.pop(learned, None)
         counted = self._check_arguments()
-        texts = read_texts(texts) if isinstance(texts, os.PathLike) else texts
-        given, ends = as_texts(texts), not isinstance(texts, str)
+        given = as_texts(texts)
+        ends = not (isinstance(texts, str) or getattr(given, "single", False))
         vocabulary = vocabulary_for(self, given)
-        values, offsets = joined(vocabulary, given, ends)
+        values, offsets = joined(vocabulary, given, ends, dtype=np.int32 if counted is None else np.int64)
         if len(values) == len(given) * (1 + ends):
             raise DataError(f"texts has no tokens: {self.tokens!r} sees nothing in it.")
         weight = as_weights(sample_weight, given)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -91,7 +91,7 @@ class Seq2Seq(Reports, Estimator):
         given, wanted = read_pairs(sources, targets)
         weight = as_weights(sample_weight, given)
         cuts = self._cuts()
-        texts = [given + wanted] if len(cuts) == 1 else [given, wanted]
+        texts = [[*given, *wanted]] if len(cuts) == 1 else [given, wanted]
         self.vocabularies_ = tuple(cut.fit(own) for cut, own in zip(cuts, texts, strict=True))
         read, written = self._coded(given, 0), self._coded(wanted, 1)
         self.longest_ = (int(read.lengths.max()), int(written.lengths.max()) - 1)
@@ -225,7 +225,7 @@ class Seq2Seq(Reports, Estimator):
         device = self._translator().device
         return self._coded(given, 0, asked=True).to(device), self._coded(wanted, 1, asked=True).to(device)
 
-    def _coded(self, texts: list[str], side: int, name: str | None = None, *, asked: bool = False) -> Ragged:
+    def _coded(self, texts: Sequence[str], side: int, name: str | None = None, *, asked: bool = False) -> Ragged:
         """Tokens of sources (side 0), each with its end; of targets (side 1), with a boundary before them as well."""
         vocabulary, who = self.vocabularies_[-side], name or ("sources", "targets")[side]
         end = np.array([vocabulary.size])
@@ -251,7 +251,7 @@ class Seq2Seq(Reports, Estimator):
                 'or with positions="sinusoidal" or "relative", which know no longest.'
             )
 
-    def _warn_of_strangers(self, texts: list[str], read: Ragged) -> None:
+    def _warn_of_strangers(self, texts: Sequence[str], read: Ragged) -> None:
         """Say so if most tokens of the sources are unknown, and whether they look like targets."""
         fraction = _unknown(self.vocabularies_[0], read.values.numpy())
         if fraction <= STRANGE:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -38,7 +39,7 @@ def automatic(rows: int) -> Inference:
     return MAP(optimizer, steps=steps, batch_size=batch, schedule=Cosine(final=0.02, warmup=0.1), clip_norm=1.0)
 
 
-def read_pairs(sources: Any, targets: Any, *, empty: bool = False) -> tuple[list[str], list[str]]:
+def read_pairs(sources: Any, targets: Any, *, empty: bool = False) -> tuple[Sequence[str], Sequence[str]]:
     """Sources and targets as lists of as many strings; an `empty` target is refused unless it is allowed."""
     given = as_texts(sources, "sources")
     wanted = as_texts(targets, "targets", empty=empty)

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from ...data.text import Vocabulary
+from ...core.errors import DataError
+from ...data.text import Vocabulary, parts_of
 
 __all__ = ["joined", "kept"]
 
 
-def joined(vocabulary: Vocabulary, texts: list[str], ends: bool, name: str = "texts") -> tuple[np.ndarray, np.ndarray]:
+def joined(
+    vocabulary: Vocabulary, texts: Sequence[str], ends: bool, name: str = "texts", dtype: type[np.integer] = np.int64
+) -> tuple[np.ndarray, np.ndarray]:
     """All texts one after the other as tokens, each with a boundary before it, and after it if it `ends`; and offsets.
 
     >>> from likely.data.text import Characters
     >>> joined(Characters().fit("ab"), ["ab", "b"], True)
     (array([2, 0, 1, 2, 2, 1, 2]), array([0, 4, 7]))
     """
-    boundary = np.array([vocabulary.size])
-    after = boundary if ends else boundary[:0]
-    alone = len(texts) == 1
-    coded = [vocabulary.encode(text, name if alone else f"{name}[{place}]") for place, text in enumerate(texts)]
-    pieces = [np.concatenate([boundary, own, after]) for own in coded]
-    return np.concatenate(pieces), np.cumsum([0, *(len(piece) for piece in pieces)])
+    boundary = np.array([vocabulary.size], dtype)
+    pieces, offsets = [boundary[:0]], [0]
+    for place in range(len(texts)):
+        own = name if len(texts) == 1 else f"{name}[{place}]"
+        try:
+            coded = [vocabulary.encode(part, own).astype(dtype) for part in parts_of(texts, place)]
+        except DataError:
+            vocabulary.encode(texts[place], own)  # says where in the whole text
+            raise
+        pieces += [boundary, *coded, boundary[: int(ends)]]
+        offsets.append(offsets[-1] + 1 + sum(map(len, coded)) + ends)
+    return np.concatenate(pieces), np.array(offsets)
 
 
 def kept(values: np.ndarray, offsets: np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -102,7 +102,7 @@ class Windows(Dataset):
             starts = self._shifted(index, starts, last)
         at = starts.unsqueeze(-1) + torch.arange(self.context + 1, device=starts.device)
         end = last.unsqueeze(-1)
-        x = torch.where(at <= end, self.tokens[torch.minimum(at, end)], ABSENT)
+        x = torch.where(at <= end, self.tokens[torch.minimum(at, end)].long(), ABSENT)
         weight = self.of_windows
         return Batch(x, None, None if weight is None else weight[index].unsqueeze(-1))
 
