@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from ...optim.ball import project, steepest
 from ..dataset import Batch
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from .around import _Around
 from .map import MAP
 from .program import Program
 
@@ -34,7 +35,7 @@ SINGLE = 1.25
 """The one step of the single form, in radii: longer than the ball, since it starts anywhere inside."""
 
 
-class AdversarialTraining(Inference):
+class AdversarialTraining(_Around):
     """Train `by` another inference on rows that an `attack`, FGSM or PGD, changes before each step.
 
     The radius of the attack is in the units of X, and `bounds=(low, high)` keep the changed rows in their range. The
@@ -56,6 +57,7 @@ class AdversarialTraining(Inference):
     form: Literal["pgd", "free", "single"] = "pgd"
     bounds: tuple[float, float] | None = None
     replays: int = 4
+    asks: ClassVar[frozenset[str]] = frozenset({"likelihood"})
 
     @classmethod
     def example(cls) -> AdversarialTraining:
@@ -64,7 +66,7 @@ class AdversarialTraining(Inference):
 
     def validate(self) -> None:
         """The inference inside trains by steps of gradients; the attack stays within a radius."""
-        object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
+        super().validate()
         object.__setattr__(self, "attack", as_spec(self.attack, Attack, "attack"))
         require(isinstance(_innermost(self.by), MAP), self, "by", "MAP, or another inference by MAP, such as Ensemble")
         require(hasattr(self.attack, "ascend"), self, "attack", "FGSM or PGD, which stay within a radius")
@@ -74,21 +76,6 @@ class AdversarialTraining(Inference):
         ordered = self.bounds is None or (len(self.bounds) == 2 and self.bounds[0] < self.bounds[1])
         require(ordered, self, "bounds", "(low, high) with low below high, or None")
         require(is_integer(self.replays), self, "replays", "an integer, 1 or more")
-
-    @property
-    def dtype(self) -> torch.dtype:  # type: ignore[override]
-        """That of the inference inside."""
-        return self.by.dtype
-
-    @property
-    def descends(self) -> bool:  # type: ignore[override]
-        """Whether the inference inside goes on from given parameters."""
-        return self.by.descends
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """A likelihood of targets, and what the inference inside needs."""
-        return self.by.needs | {"likelihood"}
 
     def fit(self, problem: Problem) -> Posterior:
         """What `by` finds against the attack."""

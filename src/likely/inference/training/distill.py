@@ -14,7 +14,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -33,6 +33,7 @@ from ..dataset import Dataset
 from ..objective import OnEta, refuse
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from .around import _Around
 from .map import MAP, Held
 
 __all__ = ["Distill"]
@@ -43,7 +44,7 @@ LEAST_NOISE = 0.01
 """The least s, as a fraction of the spread of y: a teacher that repeats its targets would drown them."""
 
 
-class Distill(Inference):
+class Distill(_Around):
     """Fit `by` another inference, taught by a `teacher`; `mix` is the teacher's fraction of the loss.
 
     The teacher is any fitted model with `predict_proba` (for labels) or `predict` (for numbers), asked once about the
@@ -63,6 +64,7 @@ class Distill(Inference):
     temperature: float = 2.0
     mix: float = 0.5
     by: Inference = MAP()
+    asks: ClassVar[frozenset[str]] = frozenset({"likelihood"})
 
     @classmethod
     def example(cls) -> Distill:
@@ -71,7 +73,7 @@ class Distill(Inference):
 
     def validate(self) -> None:
         """A temperature is positive, the mix a fraction; a model as the teacher is held as it is."""
-        object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
+        super().validate()
         teacher = self.teacher
         if isinstance(teacher, str):
             teacher = as_spec(teacher, Inference, "teacher")
@@ -83,21 +85,6 @@ class Distill(Inference):
         object.__setattr__(self, "teacher", teacher)
         require(0 < self.temperature < math.inf, self, "temperature", "a positive number")
         require(0 <= self.mix <= 1, self, "mix", "a fraction between 0 and 1")
-
-    @property
-    def dtype(self) -> torch.dtype:  # type: ignore[override]
-        """That of the inference inside."""
-        return self.by.dtype
-
-    @property
-    def descends(self) -> bool:  # type: ignore[override]
-        """Whether the inference inside goes on from given parameters."""
-        return self.by.descends
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """A likelihood, whose answers the teacher gives too, and what the inference inside needs."""
-        return self.by.needs | {"likelihood"}
 
     def fit(self, problem: Problem) -> Posterior:
         """What `by` finds for the taught problem."""

@@ -10,15 +10,16 @@ from typing import Literal
 import torch
 
 from ...core.random import spread
-from ...core.spec import as_spec, require
+from ...core.spec import require
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from .around import _Around
 from .map import MAP
 
 __all__ = ["Ensemble"]
 
 
-class Ensemble(Inference):
+class Ensemble(_Around):
     """`members` fits by another inference, each from its own start and row order.
 
     They are trained as one stacked program if that inference can.
@@ -40,19 +41,9 @@ class Ensemble(Inference):
 
     def validate(self) -> None:
         """At least one member; weights by name."""
-        object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
+        super().validate()
         require(isinstance(self.members, int) and self.members > 0, self, "members", "a positive integer")
         require(self.weights in ("equal", "posterior"), self, "weights", '"equal" or "posterior"')
-
-    @property
-    def dtype(self) -> torch.dtype:  # type: ignore[override]
-        """That of the inference inside."""
-        return self.by.dtype
-
-    @property
-    def descends(self) -> bool:  # type: ignore[override]
-        """Whether the inference inside goes on from given parameters."""
-        return self.by.descends
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]

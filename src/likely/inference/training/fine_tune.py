@@ -12,9 +12,8 @@ import hashlib
 import os
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-import torch
 from torch import Tensor, nn
 
 from ...core.errors import LikelyWarning, SpecError
@@ -26,6 +25,7 @@ from ..game import Game
 from ..objective import refuse
 from ..posterior import Posterior
 from ..problem import Inference, Problem
+from .around import _Around
 from .low_rank import LowRank, adapt, merged
 from .map import MAP, Held
 from .taking_over import Taken, adaptable, head_of, take_over
@@ -36,7 +36,7 @@ SHOWN = 4
 """Parameters that a message names."""
 
 
-class FineTune(Inference):
+class FineTune(_Around):
     """Train `by` another inference, from the weights of a fitted model in place of random ones.
 
     `start` is a fitted model, or the path of the file that it was saved to, or an inference, which first fits the same
@@ -62,6 +62,7 @@ class FineTune(Inference):
     start: Inference | Any = None
     by: Inference = MAP()
     train: LowRank | Any = "all"
+    descends: ClassVar[bool] = False  # it has a start of its own
 
     @classmethod
     def example(cls) -> FineTune:
@@ -70,8 +71,8 @@ class FineTune(Inference):
 
     def validate(self) -> None:
         """`by` goes on from where it is told; a model as the start is held as it is."""
+        super().validate()
         set_ = object.__setattr__
-        set_(self, "by", as_spec(self.by, Inference, "by"))
         start = self.start
         if isinstance(start, os.PathLike):
             start = os.fspath(start)
@@ -87,11 +88,6 @@ class FineTune(Inference):
         if not self.by.descends:
             names = "MAP, Ensemble, MCDropout, Distill or AdversarialTraining"
             raise SpecError(f"FineTune(by={type(self.by).__name__}()): it cannot begin at given weights; use {names}.")
-
-    @property
-    def dtype(self) -> torch.dtype:  # type: ignore[override]
-        """That of the inference inside."""
-        return self.by.dtype
 
     @property
     def needs(self) -> frozenset[str]:  # type: ignore[override]

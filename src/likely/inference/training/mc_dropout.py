@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -15,10 +15,11 @@ from torch import Tensor, nn
 from ...core.errors import ApproximationWarning
 from ...core.gradients import following
 from ...core.random import drawing
-from ...core.spec import as_spec, require
+from ...core.spec import require
 from ...data.rows import Inputs
 from ..posterior import Posterior, check_draws
 from ..problem import Inference, Problem
+from .around import _Around
 from .map import MAP
 
 __all__ = ["DropoutPosterior", "MCDropout"]
@@ -26,7 +27,7 @@ __all__ = ["DropoutPosterior", "MCDropout"]
 DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
 
 
-class MCDropout(Inference):
+class MCDropout(_Around):
     """Train `by` another inference, then predict with `draws` random masks. Needs a network with dropout.
 
     >>> from likely import Regressor
@@ -37,6 +38,7 @@ class MCDropout(Inference):
 
     draws: int = 50
     by: Inference = MAP()
+    asks: ClassVar[frozenset[str]] = frozenset({"rows"})
 
     @classmethod
     def example(cls) -> MCDropout:
@@ -45,23 +47,8 @@ class MCDropout(Inference):
 
     def validate(self) -> None:
         """At least one draw."""
-        object.__setattr__(self, "by", as_spec(self.by, Inference, "by"))
+        super().validate()
         require(isinstance(self.draws, int) and self.draws > 0, self, "draws", "a positive integer")
-
-    @property
-    def dtype(self) -> torch.dtype:  # type: ignore[override]
-        """That of the inference inside."""
-        return self.by.dtype
-
-    @property
-    def descends(self) -> bool:  # type: ignore[override]
-        """Whether the inference inside goes on from given parameters."""
-        return self.by.descends
-
-    @property
-    def needs(self) -> frozenset[str]:  # type: ignore[override]
-        """What the inference inside needs."""
-        return self.by.needs | {"rows"}
 
     def fit(self, problem: Problem) -> Posterior:
         """The trained parameters, with masks drawn at each prediction."""
