@@ -44,6 +44,7 @@ SIGNS = np.where(RANDOM.random((4, 6)) < 0.5, -1, 1)
 SEQUENCES = [ROWS[:5, :2], ROWS[5:8, :2], ROWS[8:12, :2], ROWS[12:20, :2]]
 GRAPHS = [Graph(ROWS[first : first + 3], [[0, 1, 2], [1, 2, 0]]) for first in range(0, 24, 3)]
 IMAGES = RANDOM.normal(size=(12, 1, 6, 6))
+BOXES = [[[0, 0, 4, 3], [2, 2, 6, 6]] if image % 2 else [] for image in range(12)]
 STATES = [{"rain": "no", "wet": "no"}, {"rain": "yes", "wet": "yes"}, {"rain": "no", "wet": "yes"}] * 3
 NAMES = ["one", "two", "three"]
 WORDS = ["to be or not to be", "that is the question", "so be it"]
@@ -85,6 +86,16 @@ def examples():
             (likely.Classifier(network=networks.ConvNet((2,), hidden=(2,)), inference=quick()), IMAGES, [0, 1] * 6),
             (likely.Classifier(), WORDS, [0, 1, 0]),
             (likely.Classifier(network=networks.LSTM(2), inference=quick(), tokens="forms(1)"), WORDS, [0, 1, 0]),
+        ],
+        "Detector": [
+            (likely.Detector(networks.ResNet((2,), 1, dropout=0.1), strides=(2, 4), **small), IMAGES, BOXES),
+            (
+                likely.Detector(
+                    networks.ConvNet((2,), dropout=0.1), (4,), inference=inference.MCDropout(draws=2, by=quick())
+                ),
+                IMAGES,
+                BOXES,
+            ),
         ],
         "Diffusion": [
             (likely.Diffusion(networks.MLP((4,)), steps=5, **small), ROWS, None),

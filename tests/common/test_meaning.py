@@ -31,7 +31,7 @@ from likely.likelihoods import Bernoulli as BernoulliLikelihood
 from likely.likelihoods import Categorical as CategoricalLikelihood
 from likely.likelihoods import Normal, Poisson
 from likely.models.generative import DDIM, PCD, RBM
-from likely.networks import GRU, MLP
+from likely.networks import GRU, MLP, ConvNet
 from likely.priors import Normal as NormalPrior
 
 RNG = np.random.default_rng(0)
@@ -42,6 +42,7 @@ APART = np.where(ROWS.sum(1) > 4, "b", "a")
 COUNTS = RNG.poisson(3.0, (12, 5))
 SERIES = [RNG.normal(size=(steps, 2)).cumsum(0) for steps in (12, 9, 15, 7)]
 SIGNS = np.where(RNG.random((3, 12)) < 0.5, -1, 1)
+SCENES, BOXES = RNG.normal(size=(8, 8, 8)), [[[0, 0, 4 + i % 3, 5]] * (i > 2) for i in range(8)]
 WORDS = ["to be or not to be", "that is the question", "be that as it may", "not to question it", "so be it"]
 WEATHER = pl.DataFrame({"rain": ["no", "yes", "no", "no"] * 6, "wet": ["no", "yes", "no", "yes"] * 6})
 HOUSES = pl.DataFrame({"area": ROWS[:, 0], "age": ROWS[:, 1], "price": NUMBERS})
@@ -199,6 +200,15 @@ EXAMPLES: dict[str, list[Example]] = {
             columns=False,
             missing=True,
             options={"steps": 6},
+        )
+    ],
+    "Detector": [
+        Example(
+            lambda: models.Detector(ConvNet((2,)), strides=(4,), **TRAINED),
+            SCENES,
+            BOXES,
+            weighted=False,
+            columns=False,
         )
     ],
     "Diffusion": [

@@ -20,7 +20,7 @@ from likely import models
 from likely.inference import MAP, MCDropout
 from likely.inference.objective import Conditional, able
 from likely.likelihoods import Normal, Poisson
-from likely.networks import GRU, MLP
+from likely.networks import GRU, MLP, ConvNet
 from likely.optim import Adam
 
 pytestmark = pytest.mark.filterwarnings("ignore::likely.core.errors.LikelyWarning")
@@ -47,6 +47,11 @@ MODELS = {
         lambda seed: models.Classifier(network=MLP((8,)), inference=MAP(epochs=3), random_state=seed),
         X,
         LABELS,
+    ),
+    "Detector": (
+        lambda seed: models.Detector(ConvNet((2,)), strides=(4,), inference=QUICK, random_state=seed),
+        X[:32].reshape(6, 4, 4),
+        [[[0, 0, 4, 4]], [[1, 1, 3, 4]], [], [], [], []],
     ),
     "Diffusion": (
         lambda seed: models.Diffusion(MLP((8,)), steps=10, inference=QUICK, random_state=seed),

@@ -45,6 +45,12 @@ def _fitted(name):
     codes = {"left": (ROWS[:, 0] > 0).tolist(), "right": (ROWS[:, 1] > 0).tolist()}
     special = {
         "BayesianNetwork": lambda cls: (cls((("left", "right"),)).fit(codes), codes),
+        "Detector": lambda cls: (
+            cls("conv_net([2])", strides=(4,), inference=MAP(epochs=1), random_state=0).fit(
+                ROWS[:32].reshape(6, 4, 4), [[[0, 0, 4, 4]]] * 6
+            ),
+            ROWS[:32].reshape(6, 4, 4),
+        ),
         "Forecaster": lambda cls: (cls(lags=2, random_state=0).fit(NUMBERS), 3),
         "FrameModel": lambda cls: (cls(likely.KMeans(2, random_state=0)).fit(points), points),
         "Hopfield": lambda cls: (cls(random_state=0).fit(signs[:3]), signs),

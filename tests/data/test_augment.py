@@ -370,3 +370,45 @@ def test_binarised_pixels_have_the_means_of_grey_ones():
     for bad in (torch.tensor([[2.0]]), torch.tensor([[-0.1]]), torch.tensor([[float("nan")]])):
         with pytest.raises(DataError, match="needs numbers between 0 and 1"):
             Binarise()(bad)
+
+
+# --- boxes --------------------------------------------------------------------------------------------------------
+def boxed(count=20):
+    """Images that are 1 in a box of 3 × 5 pixels and 0 elsewhere, with the box, its class, and one that is none."""
+    x, boxes = torch.zeros(count, 1, 16, 20), torch.full((count, 2, 5), torch.nan)
+    for i in range(count):
+        left, top = 6 + i % 4, 5 + i % 3
+        x[i, 0, top : top + 3, left : left + 5] = 1
+        boxes[i, 0] = torch.tensor([left, top, left + 5, top + 3, i])
+    return x, boxes
+
+
+@pytest.mark.parametrize(
+    "augment", [Flip(0.5), Flip(0.5, "vertical"), Crop(4), Flip() + Crop(3) + Jitter(0.0), Cutout(0)], ids=repr
+)
+def test_boxes_stay_around_what_they_hold(augment):
+    x, boxes = boxed()
+    changed, moved = augment.with_boxes(x, boxes)
+    for image, (own, none) in zip(changed[:, 0], moved, strict=True):
+        rows, columns = (image > 0.5).nonzero().T
+        assert own[:4].tolist() == [columns.min(), rows.min(), columns.max() + 1, rows.max() + 1]
+        assert bool(none.isnan().all())
+    assert moved[:, 0, 4].tolist() == boxes[:, 0, 4].tolist()
+    assert isinstance(augment, Cutout) or not torch.equal(moved[:, 0], boxes[:, 0])
+
+
+def test_boxes_are_cut_at_the_border_and_gone_where_half_of_one_is_outside():
+    x, boxes = torch.zeros(200, 1, 8, 8), torch.tensor([[[0.0, 0.0, 4.0, 8.0]]]).repeat(200, 1, 1)
+    _, moved = Crop(3).with_boxes(x, boxes)
+    left = moved[..., 0].isnan()
+    assert bool(left.any())
+    assert not bool(left.all())
+    assert float(moved[~left].min()) == 0
+    assert float(moved[~left].max()) <= 8
+    assert bool(((moved[..., 2:] - moved[..., :2])[~left].prod(-1) > 16).all())
+
+
+@pytest.mark.parametrize("augment", [Rotate(), Shift()], ids=repr)
+def test_what_does_not_tell_where_boxes_go_says_so(augment):
+    with pytest.raises(DataError, match="does not tell where boxes go; use Flip, Crop"):
+        augment.with_boxes(*boxed())

@@ -16,6 +16,7 @@ from torch.nn.functional import affine_grid, grid_sample, interpolate
 
 from ..core.errors import DataError, SpecError
 from ..core.spec import Spec, require
+from .geometry import clipped, mirrored
 from .rows import Inputs, Rows
 
 __all__ = [
@@ -34,6 +35,8 @@ __all__ = [
 ]
 
 Triple = tuple[Any, Tensor, Tensor | None]
+KEPT = 0.5
+"""Fraction of a box that must be left in a window for it to be a box there."""
 
 
 class Augment(Spec, axis="augment"):
@@ -67,6 +70,15 @@ class Augment(Spec, axis="augment"):
         """x and what is known of its pixels, (n, channels, *positions) both, moved alike; no value is blended."""
         together = self.change(torch.cat([x, beside], 1))
         return together[:, : x.shape[1]], together[:, x.shape[1] :]
+
+    def with_boxes(self, x: Any, boxes: Tensor) -> tuple[Any, Tensor]:
+        """Images changed, and the boxes (n, m, 4 or more) in them: xmin, ymin, xmax, ymax, and what is known of each.
+
+        A box that leaves its image becomes NaN, as is what stands for none.
+        """
+        if self.moves:
+            raise DataError(f"{self!r} moves X, and does not tell where boxes go; use Flip, Crop, Jitter or Cutout.")
+        return self.change(x), boxes
 
     def on_held_out(self) -> Augment | None:
         """What changes held-out rows too; None if they stay as they are."""
@@ -106,6 +118,11 @@ class Compose(Augment):
             x = part.change(x)
         return x
 
+    def with_boxes(self, x: Any, boxes: Tensor) -> tuple[Any, Tensor]:
+        for part in self.parts:
+            x, boxes = part.with_boxes(x, boxes)
+        return x, boxes
+
     def on_held_out(self) -> Augment | None:
         kept = tuple(part for part in self.parts if part.on_held_out() is not None)
         return Compose(kept) if kept else None
@@ -132,10 +149,19 @@ class Flip(Augment):
         require(0 <= self.probability <= 1, self, "probability", "between 0 and 1")
 
     def change(self, x: Any) -> Tensor:
+        return self._flipped(x)[0]
+
+    def with_boxes(self, x: Any, boxes: Tensor) -> tuple[Any, Tensor]:
+        flipped, chosen, axis = self._flipped(x)
+        mirrored_boxes = mirrored(boxes, x.shape[axis], axis=3 - axis)
+        return flipped, torch.where(chosen.view(-1, 1, 1), mirrored_boxes, boxes)
+
+    def _flipped(self, x: Any) -> tuple[Tensor, Tensor, int]:
+        """x with some rows mirrored, which ones, and along which axis."""
         axes = _axes(self, x, images=self.direction == "vertical")
         axis = axes[-1] if self.direction == "horizontal" else axes[0]
         chosen = torch.rand(len(x), device=x.device) < self.probability
-        return torch.where(chosen.view(-1, *(1,) * (x.ndim - 1)), x.flip(axis), x)
+        return torch.where(chosen.view(-1, *(1,) * (x.ndim - 1)), x.flip(axis), x), chosen, axis
 
 
 class Crop(Augment):
@@ -156,18 +182,32 @@ class Crop(Augment):
         require(self.padding >= 0, self, "padding", "0 or more positions")
 
     def change(self, x: Any) -> Tensor:
+        return self._cut(x)[0]
+
+    def with_boxes(self, x: Any, boxes: Tensor) -> tuple[Any, Tensor]:
+        """Boxes are cut at the border of the image, and are gone where half of one or more lies outside."""
+        cut, moved = self._cut(x)
+        down, across = moved
+        gone = torch.cat([across, down, across, down], 1).unsqueeze(1).to(boxes)  # (n, 1, 4)
+        inside = clipped(boxes[..., :4] - gone, x.shape[-2], x.shape[-1], KEPT)
+        return cut, torch.cat([inside, boxes[..., 4:]], -1)
+
+    def _cut(self, x: Any) -> tuple[Tensor, list[Tensor]]:
+        """The windows, and how far each is moved along every axis, (n, 1)."""
+        moved = []
         for axis in _axes(self, x):
             size = x.shape[axis]
             if self.padding >= size:
                 raise DataError(f"{self!r} needs more than {self.padding} positions; X has shape {tuple(x.shape)}.")
             index = _window(x, axis, self.padding)
+            moved.append(index[:, :1])
             inside = (index >= 0) & (index < size)
             if self.fill == "reflect":
                 index = torch.where(index < 0, -index, index)
                 index = torch.where(index >= size, 2 * (size - 1) - index, index)
             taken = torch.take_along_dim(x, _aligned(index.clamp(0, size - 1), x, axis), axis)
             x = torch.where(_aligned(inside, x, axis), taken, 0) if self.fill == "zeros" else taken
-        return x
+        return x, moved
 
 
 class Shift(Augment):

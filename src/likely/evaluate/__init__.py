@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .comparison import Leaderboard, compare
 from .decomposition import BiasVariance, bias_variance
+from .detections import AveragePrecision, average_precision
 from .entities import entities, entity_f1
 from .gap import Gap, generalisation_gap
 from .generated import (
@@ -43,6 +44,7 @@ from .validation import CrossValidation, cross_validate
 
 __all__ = [
     "PIT",
+    "AveragePrecision",
     "BiasVariance",
     "ClosestRecord",
     "Coverage",
@@ -56,6 +58,7 @@ __all__ = [
     "Robustness",
     "TwoSample",
     "accuracy",
+    "average_precision",
     "bias_variance",
     "brier",
     "calibration",

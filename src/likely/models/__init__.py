@@ -9,6 +9,7 @@ from ..core.finding import found_by
 
 if TYPE_CHECKING:
     from .bayesian_network.model import BayesianNetwork
+    from .detection.detector import Detector
     from .forecasting.forecaster import Forecaster
     from .generative.autoencoder import Autoencoder
     from .generative.autoregressive import Autoregressive
@@ -49,6 +50,7 @@ __all__ = [
     "Autoregressive",
     "BayesianNetwork",
     "Classifier",
+    "Detector",
     "Diffusion",
     "EnergyModel",
     "FactorAnalysis",
@@ -81,6 +83,7 @@ _FILES = {
     "Autoregressive": "generative.autoregressive",
     "BayesianNetwork": "bayesian_network.model",
     "Classifier": "supervised.classifier",
+    "Detector": "detection.detector",
     "Diffusion": "generative.diffusion",
     "EnergyModel": "generative.energy_model",
     "FactorAnalysis": "linear_gaussian.factor_analysis",

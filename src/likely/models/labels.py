@@ -131,13 +131,13 @@ def state_of_classes(classes: np.ndarray) -> dict[str, Any]:
     return {"classes": classes.tolist(), "classes_kind": classes.dtype.str if classes.dtype.kind != "O" else "O"}
 
 
-def restore_classes(learned: Mapping[str, Any]) -> np.ndarray:
-    """The inverse of `state_of_classes`."""
+def restore_classes(learned: Mapping[str, Any], *, least: int = 2) -> np.ndarray:
+    """The inverse of `state_of_classes`, where there are at least so many."""
     kind, values = learned["classes_kind"], learned["classes"]
     if not isinstance(kind, str) or kind.lstrip("<>|=")[:1] not in ("O", "U", "i", "u", "f", "b"):
         raise ModelFileError(f"The file has classes of an unknown kind {kind!r}.")
-    if not isinstance(values, list) or len(values) < 2:
-        raise ModelFileError("The file has fewer than two classes.")
+    if not isinstance(values, list) or len(values) < least:
+        raise ModelFileError(f"The file has fewer than {'two classes' if least == 2 else 'one class'}.")
     dtype = np.dtype(object if kind == "O" else kind)
     if dtype.itemsize > MOST_BYTES or not all(isinstance(value, str | int | float) for value in values):
         raise ModelFileError("The file has classes that are not labels.")

@@ -53,6 +53,15 @@ class Network(Spec, axis="network"):
         """A new module with new random parameters."""
         raise NotImplementedError(f"{type(self).__name__} must build its module")
 
+    def body(self, in_shape: Shape) -> nn.Module:
+        """A new module from images (n, *in_shape) to a map of features (n, channels, height, width), of smaller sides.
+
+        >>> from likely.networks import ResNet
+        >>> ResNet((8, 16), blocks=1).body((3, 32, 32))(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 16, 16, 16])
+        """
+        raise SpecError(f"{type(self).__name__} gives no map of features of an image; ConvNet, ResNet, UNet or ViT do.")
+
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
         """The shape of a row with an axis of its own for the features of a position, and which axis that is."""
         return in_shape, -1
@@ -174,6 +183,10 @@ class _Module(Network):
             if callable(reset) and (not own or any(parameter.requires_grad for parameter in own)):
                 reset()
         return adopted(fresh)
+
+    def body(self, in_shape: Shape) -> nn.Module:
+        """The module as it is."""
+        return self.build(in_shape, 0)
 
     def reading(self, tokens: int) -> Network:
         """The module as it is: it has to know the tokens."""

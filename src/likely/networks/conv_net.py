@@ -112,6 +112,9 @@ class ConvNet(Network):
         pool = PositionMean() if self.pool == "mean" else nn.Flatten()
         return assembled(in_shape, features=features, pool=pool, head=head.build((width,), out_features))
 
+    def body(self, in_shape: Shape) -> nn.Module:
+        return self.build(in_shape, 1).features  # type: ignore[return-value]
+
     def _features(self, shape: tuple[int, ...]) -> nn.Sequential:
         """The convolutional part: one stage after the other."""
         layers: list[nn.Module] = []

@@ -123,6 +123,9 @@ class ResNet(Network):
         head = MLP(()).build((self.channels[-1],), out_features)
         return assembled(in_shape, features=self._features(shape), pool=PositionMean(), head=head)
 
+    def body(self, in_shape: Shape) -> nn.Module:
+        return self.build(in_shape, 1).features  # type: ignore[return-value]
+
     def _features(self, shape: tuple[int, ...]) -> nn.Sequential:
         """The convolutional part: a first convolution, the blocks, and what pre-activation leaves for the end."""
         dims, width = len(shape) - 1, self.channels[0]

@@ -273,6 +273,16 @@ class UNet(Network):
             return self.conditioned(in_shape, out_features, condition)
         return ConditionedUNet(size, self._with_norm("group")._network(in_shape, out_features, HEARD))
 
+    def body(self, in_shape: Shape) -> nn.Module:
+        """All levels; where the first one works on blocks of `patch` pixels, a feature for each block."""
+        own, dims = self.channels[0], len(in_shape) - 1
+        self.build(in_shape, 1)  # which refuses what does not fit
+        levels = self._with_norm("batch")._level(in_shape[0] if self.patch == 1 else own, self.channels, dims, 0)
+        inner = Padded(levels, self._multiple // self.patch)
+        if self.patch == 1:
+            return inner
+        return nn.Sequential(Conv(in_shape[0], own, self.patch, stride=self.patch, padding="valid", dims=dims), inner)
+
     def _with_norm(self, norm: Literal["batch", "group"]) -> UNet:
         """With this one, if a person left it open."""
         return self.replace(norm=norm) if self.norm == "auto" else self

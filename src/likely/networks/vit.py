@@ -17,7 +17,7 @@ from .layers.attention import divisors
 from .layers.encoder import Encoder
 from .transformer import MOST_WEIGHTS, affine, check_encoder, encoder_weights
 
-__all__ = ["PatchTransformer", "Patches", "ViT"]
+__all__ = ["PatchMap", "PatchTransformer", "Patches", "ViT"]
 
 
 class ViT(Network):
@@ -85,6 +85,14 @@ class ViT(Network):
         )
         return PatchTransformer(patches, affine(size, self.width), encoder, affine(self.width, out_features))
 
+    def body(self, in_shape: Shape) -> nn.Module:
+        """A feature for each patch."""
+        net = self.replace(output="mean").build(in_shape, 1)
+        assert isinstance(net, PatchTransformer)
+        net.encoder.output = "each"
+        sides = tuple(side // self.patch for side in in_shape[1:])
+        return nn.Sequential(net.patches, net.embed, net.encoder, PatchMap(sides))
+
     def _refuse_size(self, sides: tuple[int, ...]) -> None:
         if any(side % self.patch for side in sides):
             size = " × ".join(map(str, sides))
@@ -123,6 +131,21 @@ class Patches(nn.Module):
     def extra_repr(self) -> str:
         """The side of a patch."""
         return f"patch={self.patch}"
+
+
+class PatchMap(nn.Module):
+    """(n, patches, width) → (n, width, rows, columns): what is known of each patch, where it lies in the image.
+
+    >>> PatchMap((2, 3))(torch.zeros(5, 6, 8)).shape
+    torch.Size([5, 8, 2, 3])
+    """
+
+    def __init__(self, sides: tuple[int, ...]) -> None:
+        super().__init__()
+        self.sides = sides
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.transpose(1, 2).unflatten(2, self.sides)
 
 
 class PatchTransformer(nn.Module):

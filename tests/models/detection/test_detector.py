@@ -1,0 +1,166 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from tests.models.detection.conftest import scenes
+
+import likely
+from likely import Detector
+from likely.core.errors import DataError, SpecError
+from likely.data.augment import Crop, Flip, Rotate
+from likely.data.geometry import overlaps
+from likely.evaluate import average_precision
+from likely.inference import MAP, Ensemble, MCDropout
+from likely.inference.dataset import Batch
+from likely.likelihoods import MultivariateNormal
+from likely.networks import MLP, ConvNet, ResNet, UNet, ViT
+from likely.optim import Adam
+
+TINY = MAP(Adam(0.01), epochs=1, batch_size=8)
+FEW = scenes(8, 3, (16, 32))
+
+
+# --- what it is for -----------------------------------------------------------------------------------------------
+def test_it_finds_what_is_there(fitted):
+    model, (images, boxes, labels) = fitted
+    assert average_precision(model.detect(images, threshold=0.01), boxes, labels).at(0.5) > 0.8
+
+
+def test_edges_are_as_far_off_as_their_scales_say(fitted):
+    """Of edges that are right, errors are of the size of the scales: their ratio's middle is within a factor of 3."""
+    model, (images, boxes, _) = fitted
+    ratios = []
+    for own, true in zip(model.detect(images), boxes, strict=True):
+        if not len(own) or not len(true):
+            continue
+        iou = overlaps(torch.from_numpy(own.boxes), torch.from_numpy(true)).numpy()
+        right = iou.max(1) > 0.5
+        errors = np.abs(own.boxes - true[iou.argmax(1)])
+        ratios += list((errors / own.scales)[right].ravel())
+    assert 1 / 3 < np.median(ratios) / 0.69 < 3
+
+
+def test_log_prob_is_the_sum_over_cells_averaged_over_members(fitted):
+    model, (images, boxes, labels) = fitted
+    x = torch.from_numpy(images[:3])
+    eta = model.posterior_.eta(x)
+    objects = model._objects(x, boxes[:3], labels[:3]).float()
+    expected = model.objective_.log_prob(eta[0], Batch(x, objects, None))
+    np.testing.assert_allclose(model.log_prob(images[:3], boxes[:3], labels[:3]), expected.numpy(), rtol=1e-4)
+    assert model.score(images[:3], boxes[:3], labels[:3]) == pytest.approx(float(expected.mean()), rel=1e-4)
+
+
+def test_true_boxes_are_more_probable_than_moved_ones(fitted):
+    model, (images, boxes, labels) = fitted
+    moved = [np.clip(own + 4, 0, [32, 24, 32, 24]) for own in boxes]
+    kept = [(own[:, 2:] > own[:, :2]).all(1) for own in moved]
+    moved = [own[there] for own, there in zip(moved, kept, strict=True)]
+    words = [np.array(own)[there] for own, there in zip(labels, kept, strict=True)]
+    assert model.score(images, boxes, labels) > model.score(images, moved, words) + 5
+
+
+def test_a_file_holds_it(fitted, tmp_path):
+    model, (images, boxes, labels) = fitted
+    model.save(tmp_path / "cells.likely")
+    loaded = likely.load(tmp_path / "cells.likely")
+    assert loaded.detect(images[:4]) == model.detect(images[:4])
+    np.testing.assert_array_equal(loaded.log_prob(images, boxes, labels), model.log_prob(images, boxes, labels))
+
+
+def test_images_of_another_size_are_answered(fitted):
+    """A wider image that has the old one on its left has the same objects there."""
+    model, (images, _, _) = fitted
+    wide = np.concatenate([images[:3], np.random.default_rng(0).normal(size=(3, 1, 24, 16))], -1)
+    for own, other in zip(model.detect(images[:3]), model.detect(wide), strict=True):
+        inside = other.boxes[:, 2] < 30
+        before = own.boxes[:, 2] < 24
+        if before.any():
+            iou = overlaps(torch.from_numpy(own.boxes[before]), torch.from_numpy(other.boxes[inside]))
+            assert float(iou.max(1).values.min()) > 0.8
+
+
+# --- the axes -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    "network",
+    [
+        ConvNet((4, 4), norm="batch"),
+        ConvNet((4, 4, 4)),  # a map coarser than the finest grid
+        UNet((4, 8)),
+        UNet((4, 8), patch=4),
+        ViT(patch=4, width=8, heads=2, layers=1),
+        torch.nn.Conv2d(1, 4, 4, stride=4),
+    ],
+    ids=repr,
+)
+def test_every_body_gives_cells(network):
+    model = Detector(network, strides=(4, 8), inference=TINY, random_state=0).fit(*FEW)
+    assert len(model.detect(FEW[0], threshold=0.0)) == 8
+    assert np.isfinite(model.log_prob(*FEW)).all()
+
+
+@pytest.mark.parametrize("inference", [Ensemble(2, by=TINY), MCDropout(3, by=TINY)], ids=["ensemble", "dropout"])
+def test_members_are_averaged(inference):
+    model = Detector(ResNet((4, 8), blocks=1, dropout=0.2), strides=(4,), inference=inference, random_state=0).fit(*FEW)
+    eta, weights = model.posterior_.members(torch.from_numpy(FEW[0]))
+    assert len(eta) == len(weights) == (2 if isinstance(inference, Ensemble) else 3)
+    objects = model._objects(torch.from_numpy(FEW[0]), *FEW[1:]).float()
+    cells, jacobian = model.objective_.cell_log_prob(eta, Batch(torch.from_numpy(FEW[0]), objects, None))
+    by_hand = cells.exp().mean(0).log().sum(-1) + jacobian
+    np.testing.assert_allclose(model.log_prob(*FEW), by_hand.numpy(), rtol=1e-4)
+    assert np.isfinite(np.asarray(model.detect(FEW[0], threshold=0.0)[0])).all()
+
+
+def test_a_member_of_a_stacked_ensemble_sees_boxes_moved_with_its_images():
+    """Without norms of batches two members train as one program, each with augmentations of its own."""
+    by = TINY.replace(augment=Flip() + Crop(3))
+    model = Detector(ConvNet((4,), hidden=()), strides=(4,), inference=Ensemble(2, by=by), random_state=0)
+    assert len(model.fit(*FEW).posterior_) == 2
+
+
+def test_boxes_without_labels_are_of_one_class():
+    model = Detector(ConvNet((4, 4)), strides=(4,), inference=TINY, random_state=0).fit(FEW[0][:, 0], FEW[1])
+    assert model.classes_.tolist() == ["object"]
+    assert set(model.detect(FEW[0], threshold=0.0)[0].labels) == {"object"}
+    assert model.log_prob(FEW[0], FEW[1]).shape == (8,)
+
+
+def test_held_out_images_choose_the_weights():
+    inference = TINY.replace(epochs=2, validation=(FEW[0], (FEW[1], FEW[2])))
+    model = Detector(ConvNet((4, 4)), strides=(4,), inference=inference, random_state=0).fit(*FEW)
+    assert len(model.history_["validation"]) == 2
+
+
+# --- what will not do ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"strides": (8, 4)}, SpecError, r"strides=\(8, 4\) must be rising integers"),
+        ({"strides": ()}, SpecError, "strides"),
+        ({"strides": (3, 4), "network": ConvNet((4, 4))}, SpecError, r"does not fit cells of strides=\(3, 4\)"),
+        ({"network": MLP()}, SpecError, "MLP gives no map of features of an image; ConvNet, ResNet, UNet or ViT do"),
+        ({"edge": MultivariateNormal()}, SpecError, "edge=MultivariateNormal"),
+        ({"edge": "laplace"}, SpecError, r'own scale: Laplace\("input"\)'),
+        ({"inference": TINY.replace(augment=Rotate())}, DataError, "does not tell where boxes go; use Flip, Crop"),
+        ({"network": torch.nn.Flatten()}, SpecError, "map of features"),
+    ],
+)
+def test_arguments_that_will_not_do(arguments, error, words):
+    with pytest.raises(error, match=words):
+        Detector(**{"strides": (4,), "inference": TINY, **arguments}).fit(*FEW)
+
+
+def test_questions_that_will_not_do(fitted):
+    model, (images, _, _) = fitted
+    with pytest.raises(DataError, match=r"threshold=2 must be between 0 and 1"):
+        model.detect(images, threshold=2)
+    with pytest.raises(DataError, match="in colour; the model was fitted on grey images"):
+        model.detect(np.zeros((1, 3, 24, 32)))
+    with pytest.raises(DataError, match=r"labels\[0\] has the class 'green'"):
+        model.log_prob(images[:1], [[[0, 0, 4, 4]]], [["green"]])
+    crowd = [[[0, 0, 4, 4 - i / 100] for i in range(20)]]
+    with pytest.raises(DataError, match="more boxes at one place than there are cells"):
+        Detector(ConvNet((4, 4)), strides=(4,), inference=TINY).fit(images[:1], crowd)
+    vit = Detector(ViT(patch=4, width=8, heads=2, layers=1), strides=(4,), inference=TINY).fit(*FEW)
+    with pytest.raises(DataError, match=r"images of \(24, 32\) pixels.*was fitted on \(16, 32\)"):
+        vit.detect(images)
