@@ -31,6 +31,7 @@ QUESTIONS = {
     "exact": "the exact log-probability of each row",
     "eta": "η = network(x), the numbers that describe a target",
     "likelihood": "a likelihood of targets",
+    "alone": "targets that x alone describes, without an offset",
     "expectations": "expectations of hidden variables",
     "tokens": "the counts of words in documents",
 }
@@ -112,10 +113,12 @@ class Conditional(OnEta):
     tensor([-0.9189, -0.9189])
     """
 
-    offers = frozenset({"losses", "rows", "exact", "eta", "likelihood"})
+    offers = frozenset({"losses", "rows", "exact", "eta", "likelihood", "alone"})
 
-    def __init__(self, likelihood: Likelihood) -> None:
+    def __init__(self, likelihood: Likelihood, *, alone: bool = True) -> None:
         self.likelihood, self.name = likelihood, f"a model with {likelihood!r}"
+        if not alone:  # something is known of a target beside x, which is part of it here
+            self.offers = self.offers - {"alone"}
         self.least_squares = likelihood.least_squares
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, constraints
+from torch.nn.functional import pad
 
 from ..core.errors import DataError, ModelFileError
 from ..core.spec import Spec
@@ -78,6 +79,8 @@ class Likelihood(Spec, axis="likelihood"):
     identified: ClassVar[bool] = True
     """Whether enough data tell every number of η: not where a component may be left without weight, so that a flat
     prior has no posterior."""
+    link: ClassVar[str | None] = None
+    """What joins η₁ to y: "identity" where an offset of η moves y as it is, "log" where it multiplies the mean."""
     needs: ClassVar[str] = "real numbers"
     """The support in words, for error messages: `Poisson needs counts 0, 1, 2, …`."""
 
@@ -120,6 +123,14 @@ class Likelihood(Spec, axis="likelihood"):
         η of such a row has them after all others.
         """
         return 0
+
+    def offsets(self, target: Target) -> int:
+        """How many known numbers of a row can join η: 1, its location; 0 where there is none to join."""
+        return 1
+
+    def shifted(self, eta: Tensor, offset: Tensor) -> Tensor:
+        """η (…, size) with an offset (…, k) added to its first numbers, those that tell where y lies."""
+        return eta + pad(offset, (0, eta.shape[-1] - offset.shape[-1]))
 
     def target_of(self, size: int) -> Target:
         """The target that `size` numbers describe: the inverse of `size`."""
@@ -319,7 +330,9 @@ class Likelihood(Spec, axis="likelihood"):
             value = values[where].item()
             shown = float(f"{value:.7g}") if values.is_floating_point() else value
             fault = f"{name} has {self._fault(value)} ({shown} at row {where[0]})"
-            raise DataError(f"{fault}; {type(self).__name__} needs {self.needs}.")
+            rate = self.link == "log" and self.support.is_discrete and 0 < value < float("inf")
+            hint = " For rates, give the counts, and exposure= to fit and predict." if rate else ""
+            raise DataError(f"{fault}; {type(self).__name__} needs {self.needs}.{hint}")
 
     def _fault(self, value: float) -> str:
         if value in (float("inf"), float("-inf")):

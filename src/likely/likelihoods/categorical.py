@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, distributions
 from torch.nn.functional import cross_entropy
 
+from .base import Target
 from .labels import _Labels
 from .special import constant
 
@@ -22,6 +23,9 @@ class Categorical(_Labels):
     >>> Categorical().log_prob(torch.tensor([0.0, 1e4]), torch.tensor(0))
     tensor(-10000.)
     """
+
+    def offsets(self, target: Target) -> int:
+        return self.size(target)  # one for each class: the same for all would change nothing
 
     def distribution(self, eta: Tensor) -> distributions.Categorical:
         return distributions.Categorical(logits=eta, validate_args=False)

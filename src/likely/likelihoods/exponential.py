@@ -27,6 +27,7 @@ class Exponential(Likelihood):
     """
 
     needs = "numbers 0 or above"
+    link = "log"
 
     @property
     def support(self) -> Any:

@@ -45,6 +45,7 @@ class Gamma(Likelihood):
     concentration: Choice = "learned"
 
     needs = "positive numbers"
+    link = "log"
 
     def validate(self) -> None:
         require_choice(self, "concentration")

@@ -40,6 +40,8 @@ class Laplace(Likelihood):
 
     scale: Choice = "learned"
 
+    link = "identity"
+
     def validate(self) -> None:
         require_choice(self, "scale")
 

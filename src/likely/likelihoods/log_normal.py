@@ -31,6 +31,7 @@ class LogNormal(Likelihood):
     scale: Choice = "learned"
 
     needs = "positive numbers"
+    link = "log"
 
     def validate(self) -> None:
         require_choice(self, "scale")

@@ -42,6 +42,7 @@ class MultivariateNormal(Likelihood):
     dim: int | None = None
 
     event_dim = 1
+    link = "identity"
     needs = "vectors of real numbers"
 
     def validate(self) -> None:
@@ -65,6 +66,9 @@ class MultivariateNormal(Likelihood):
 
     def shared(self, target: Target) -> int:
         return self.size(target) - target.shape[0] if self.covariance == "learned" else 0
+
+    def offsets(self, target: Target) -> int:
+        return target.shape[0]
 
     def target_of(self, size: int) -> Target:
         return Target(shape=((math.isqrt(9 + 8 * size) - 3) // 2,))

@@ -42,6 +42,7 @@ class NegativeBinomial(Likelihood):
     dispersion: Choice = "learned"
 
     needs = "counts 0, 1, 2, …"
+    link = "log"
 
     def validate(self) -> None:
         require_choice(self, "dispersion")

@@ -39,6 +39,8 @@ class Normal(Likelihood):
 
     scale: Choice = "learned"
 
+    link = "identity"
+
     def validate(self) -> None:
         require_choice(self, "scale")
 

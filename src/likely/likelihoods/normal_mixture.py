@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, distributions
+from torch.nn.functional import pad
 
 from ..core.spec import is_integer, require
 from . import weighted
@@ -44,6 +45,7 @@ class NormalMixture(Likelihood):
     """
 
     identified = False
+    link = "identity"
 
     components: int = 5
     step: float | None = None
@@ -60,6 +62,10 @@ class NormalMixture(Likelihood):
 
     def size(self, target: Target) -> int:
         return 3 * self.components
+
+    def shifted(self, eta: Tensor, offset: Tensor) -> Tensor:
+        """All components move alike."""
+        return eta + pad(offset.expand(*offset.shape[:-1], self.components), (self.components, self.components))
 
     def distribution(self, eta: Tensor) -> distributions.MixtureSameFamily:
         logits, mean, log_scale = eta.unflatten(-1, (3, self.components)).unbind(-2)

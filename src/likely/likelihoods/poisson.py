@@ -28,6 +28,7 @@ class Poisson(Likelihood):
     """
 
     needs = "counts 0, 1, 2, …"
+    link = "log"
 
     @property
     def support(self) -> Any:

@@ -94,6 +94,9 @@ class Product(Likelihood):
     def shared(self, target: Target) -> int:
         return sum(part.shared(own) for part, own in zip(self.parts.values(), target.parts, strict=True))
 
+    def offsets(self, target: Target) -> int:
+        return 0  # a number per row does not say which part it is of
+
     def target_of(self, size: int) -> Target:
         known = [part.known_target() for part in self.parts.values()]
         pairs = list(zip(self.parts.values(), known, strict=True))

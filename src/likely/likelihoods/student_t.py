@@ -43,6 +43,8 @@ class StudentT(Likelihood):
     df: Choice = 4.0
     scale: Choice = "learned"
 
+    link = "identity"
+
     def validate(self) -> None:
         require_choice(self, "df")
         require_choice(self, "scale")

@@ -66,7 +66,7 @@ class PACBayes(Inference):
     True
     """
 
-    needs = frozenset({"likelihood"})
+    needs = frozenset({"likelihood", "alone"})
 
     prior_scale: float | None = None
     delta: float = 0.05

@@ -64,7 +64,7 @@ class Distill(_Around):
     temperature: float = 2.0
     mix: float = 0.5
     by: Inference = MAP()
-    asks: ClassVar[frozenset[str]] = frozenset({"likelihood"})
+    asks: ClassVar[frozenset[str]] = frozenset({"likelihood", "alone"})
 
     @classmethod
     def example(cls) -> Distill:

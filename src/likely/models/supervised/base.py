@@ -30,11 +30,13 @@ from ...inference.dataset import Dataset
 from ...inference.objective import Conditional, Joint, refuse
 from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
+from ...likelihoods.offset import Moved
 from ..reports import Reports
 from .build import Sample, baseline, plan
 from .coefficients import recorded, summarise
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
+from .offset import offset_of, part_of, with_offset
 from .summary import Summary
 from .targets import (
     dataset_of,
@@ -71,6 +73,7 @@ class Supervised(Reports, Estimator):
     tokens: Any
     likelihood_: Likelihood
     posterior_: Posterior
+    offset_: bool = False
     log_prob_kind_: ClassVar[str] = "exact"
 
     # --- what differs -------------------------------------------------------------------------------------------
@@ -87,8 +90,12 @@ class Supervised(Reports, Estimator):
         return x
 
     # --- fitting ------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn θ from rows X and targets y. A missing target (NaN, or `missing_label`) does not count."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> Self:
+        """Learn θ from rows X and targets y. A missing target (NaN, or `missing_label`) does not count.
+
+        `offset` is added to η of each row, its coefficient known to be 1; `exposure` is for how long, or among how
+        many, a row was counted, and multiplies the mean exp(η). Both are asked for again in predictions.
+        """
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
         x = read_inputs(self, X, reset=True)
         self.kind_ = kind_of(x)
@@ -105,6 +112,9 @@ class Supervised(Reports, Estimator):
         x = self._informed(x, targets, given)
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
         data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x), whole=coupled)
+        shift = offset_of(self, x, offset, exposure, needed=False)
+        self.offset_ = shift is not None
+        family, data = with_offset(likelihood, data, shift)
         some = Sample(x[:2], offsets_of_targets(self, x[:2])) if isinstance(x, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
         coupling = likelihood.coupling(self.target_) if coupled else 0
@@ -113,10 +123,10 @@ class Supervised(Reports, Estimator):
         self.plan_ = planned if inputs is not None else replace(planned, columns=None)
         y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
         weight = (~likelihood.missing(y)).double() if coupled else weight
-        offset, unit = baseline(likelihood, y, weight, self.positions_, bool(self.plan_.positions))
+        start, unit = baseline(family, y, weight, self.positions_, bool(self.plan_.positions))
         problem = Problem(
-            build=lambda seed: self.plan_.predictor(network, offset, unit, seed, inputs),
-            objective=Joint(likelihood) if coupled else Conditional(likelihood),
+            build=lambda seed: self.plan_.predictor(network, start, unit, seed, inputs),
+            objective=Joint(family) if coupled else Conditional(family, alone=not self.offset_),
             prior=prior_of(self, unit),
             data=data,
             seed=distributed.agreed(seed_of(self.random_state)),
@@ -129,7 +139,7 @@ class Supervised(Reports, Estimator):
         inference = automatic(problem) if auto else as_spec(self.inference, Inference, "inference")
         problem = problem.with_(
             data=placed(data, inference.dtype, device, self.plan_.integer),
-            encode=lambda X, y, w: self._encode(likelihood, X, y, w, inference.dtype, device),
+            encode=lambda X, y, w: self._held_out(likelihood, X, y, w, inference.dtype, device),
         )
         refuse(inference, problem.objective)
         check_units(inputs, unit, inference.dtype)
@@ -148,13 +158,33 @@ class Supervised(Reports, Estimator):
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
         return likelihood.target(y)
 
-    def _encode(self, likelihood: Likelihood, X: Any, y: Any, w: Any, dtype: torch.dtype, device: Any) -> Dataset:
+    def _held_out(self, likelihood: Likelihood, X: Any, y: Any, w: Any, dtype: torch.dtype, device: Any) -> Dataset:
+        """Rows that the user keeps for validation."""
+        if self.offset_:
+            raise DataError(
+                "validation=(X, y) has no offset or exposure, and the rows of fit have: let a fraction of those "
+                "validate, as in validation=0.1."
+            )
+        return self._encode(likelihood, X, y, w, dtype, device)
+
+    def _encode(
+        self,
+        likelihood: Likelihood,
+        X: Any,
+        y: Any,
+        w: Any,
+        dtype: torch.dtype,
+        device: Any,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Dataset:
         x = self._inputs(X)
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
         coupled = is_coupled(self)
         given = self._weights(w, x, whole=coupled)
         data = dataset_of(likelihood, x, targets, given, dtype, offsets_of_targets(self, x), whole=coupled)
+        _, data = with_offset(likelihood, data, offset_of(self, x, offset, exposure, needed=self.offset_))
         return placed(data, dtype, device, self.plan_.integer)
 
     def _standardises(self) -> bool:
@@ -171,18 +201,22 @@ class Supervised(Reports, Estimator):
         return weights_of(sample_weight, x, None if whole else offsets_of_targets(self, x))
 
     # --- questions ----------------------------------------------------------------------------------------------
-    def predict_dist(self, X: Any) -> Distribution:
+    def predict_dist(self, X: Any, offset: Any = None, exposure: Any = None) -> Distribution:
         """p(y | x, data) of each row: a torch distribution of batch shape (n, *positions).
 
         Where sequences or graphs have targets at positions, n counts those, one row after the other. Where a likelihood
         couples the positions of a row, the distribution is that of whole rows: its batch shape is (n,), and its values
         are (n, *positions), or the positions of all rows one after the other.
         """
-        return self._predictive(self._rows(X))
+        x = self._rows(X)
+        return self._predictive(x, self._offset(x, offset, exposure))
 
-    def _predictive(self, x: Inputs) -> Distribution:
+    def _offset(self, x: Inputs, offset: Any, exposure: Any) -> Tensor | None:
+        return offset_of(self, x, offset, exposure, needed=self.offset_)
+
+    def _predictive(self, x: Inputs, offset: Tensor | None = None) -> Distribution:
         if not is_coupled(self):
-            return self.posterior_.predictive(self.likelihood_, x)
+            return self.posterior_.predictive(self._asked(offset), x)
         (eta, weights), offsets = self.posterior_.members(x), offsets_of_targets(self, x)
         if offsets is not None:
             return self.likelihood_.joint(eta, weights, offsets)
@@ -190,9 +224,14 @@ class Supervised(Reports, Estimator):
         offsets = torch.arange(0, len(x) * length + 1, length)
         return self.likelihood_.joint(eta.flatten(1, 2), weights, offsets, length)
 
-    def log_prob(self, X: Any, y: Any) -> np.ndarray:
+    def _asked(self, offset: Tensor | None) -> Any:
+        """The likelihood for rows with these offsets."""
+        return self.likelihood_ if offset is None else Moved(self.likelihood_, offset)
+
+    def log_prob(self, X: Any, y: Any, offset: Any = None, exposure: Any = None) -> np.ndarray:
         """log p(y | x, data) of each row, of all its positions together; a missing target counts 0."""
         x = self._rows(X)
+        shift = self._offset(x, offset, exposure)
         likelihood = self.likelihood_
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
@@ -202,23 +241,24 @@ class Supervised(Reports, Estimator):
 
         def log_prob(rows: Inputs, entries: slice) -> np.ndarray:
             targets = filled[entries].to(x.device, self.posterior_.dtype)
-            log_probs = torch.where(missing[entries].to(x.device), 0.0, self._predictive(rows).log_prob(targets))
+            log_probs = self._predictive(rows, part_of(shift, entries)).log_prob(targets)
+            log_probs = torch.where(missing[entries].to(x.device), 0.0, log_probs)
             return as_array(log_probs.flatten(1).sum(1) if log_probs.ndim > 1 else log_probs)
 
         answer = self._in_blocks(x, log_prob)
-        offsets = offsets_of_targets(self, x)
-        if offsets is None:
+        starts = offsets_of_targets(self, x)
+        if starts is None:
             return answer
-        entries = Ragged(torch.from_numpy(answer), offsets.cpu())
+        entries = Ragged(torch.from_numpy(answer), starts.cpu())
         return as_array(torch.zeros(len(x), dtype=entries.dtype).index_add(0, entries.owner, entries.values))
 
-    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> Any:
+    def sample(self, X: Any, n: int = 1, random_state: Any = None, offset: Any = None, exposure: Any = None) -> Any:
         """Draw n targets for each row from p(y | x, data): an array (n, rows, *positions).
 
         Where sequences or graphs have a target at each position: a list with an array (n, positions) for each.
         """
         count, x = count_of(n), self._rows(X)
-        distribution = self._predictive(x)
+        distribution = self._predictive(x, self._offset(x, offset, exposure))
         with isolated(self._seed(random_state)):
             return self._parted(self._decode(distribution.sample(torch.Size([count]))), x, axis=1)
 
@@ -252,11 +292,13 @@ class Supervised(Reports, Estimator):
             return answers
 
     @torch.inference_mode()
-    def _point(self, x: Inputs, question: Literal["mean", "probabilities"]) -> Tensor | None:
+    def _point(
+        self, x: Inputs, question: Literal["mean", "probabilities"], offset: Tensor | None = None
+    ) -> Tensor | None:
         """The likelihood's answer where one parameter vector and one target is all there is to ask; None elsewhere."""
         if not self.posterior_.single or is_coupled(self):
             return None
-        return getattr(self.likelihood_, question)(self.posterior_.eta(x)[0])
+        return getattr(self._asked(offset), question)(self.posterior_.eta(x)[0])
 
     def _decode(self, y: Tensor) -> np.ndarray:
         return as_array(y)
@@ -317,17 +359,20 @@ class Supervised(Reports, Estimator):
         errors: str = "model",
         clusters: Any = None,
         level: float = 0.95,
+        offset: Any = None,
+        exposure: Any = None,
     ) -> Summary:
         """The table of a linear model: estimates, standard errors, tests and intervals, or posterior quantiles.
 
-        X, y and sample_weight are the rows of the fit; they are needed where there are many, for robust `errors`
-        ("HC0", "HC1", "HC2", "HC3", or by `clusters`, a label for each row), and for deviance and dispersion.
+        X, y and sample_weight (offset, exposure) are the rows of the fit; they are needed where there are many, for
+        robust `errors` ("HC0", "HC1", "HC2", "HC3", by `clusters`, a label for each row, or "quasi" for counts that
+        vary more than a Poisson's: times the square root of the dispersion), and for deviance and dispersion.
         Coefficients of several classes are told against the first class. AIC and BIC count coefficients and learned
         constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an
         estimate under a prior.
         """
         check_is_fitted(self)
-        return summarise(self, X, y, sample_weight, errors, clusters, level)
+        return summarise(self, X, y, sample_weight, errors, clusters, level, offset=offset, exposure=exposure)
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

@@ -28,6 +28,7 @@ from ..labels import (
     state_of_classes,
 )
 from .base import Supervised, as_array
+from .offset import part_of
 from .targets import entries_of, is_coupled, rows_of
 from .texts import with_evidence
 
@@ -84,27 +85,27 @@ class Classifier(ClassifierMixin, Supervised):
         self.missing_label = missing_label
         self.tokens = tokens
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Any:
         """The most probable class of each row (and position); where those differ in number, a list of arrays.
 
         Of positions that a likelihood couples, the most probable classes of a row together.
         """
         x = self._rows(X)
-        return self._parted(self._most_probable(x), x)
+        return self._parted(self._most_probable(x, self._offset(x, offset, exposure)), x)
 
-    def _most_probable(self, x: Inputs) -> np.ndarray:
+    def _most_probable(self, x: Inputs, offset: Tensor | None = None) -> np.ndarray:
         if is_coupled(self):
             return self.classes_[self._in_blocks(x, lambda rows, _: as_array(self._predictive(rows).mode))]
-        return self.classes_[self._in_blocks(x, lambda rows, _: self._block(rows).argmax(-1))]
+        return self.classes_[self._probabilities(x, offset, most=True)]
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, offset: Any = None, exposure: Any = None) -> Any:
         """The probability of each class: (n, *positions, classes), in the order of `classes_`."""
         x = self._rows(X)
-        return self._parted(self._probabilities(x), x)
+        return self._parted(self._probabilities(x, self._offset(x, offset, exposure)), x)
 
-    def _predictive(self, x: Inputs) -> Distribution:
+    def _predictive(self, x: Inputs, offset: Tensor | None = None) -> Distribution:
         """Over the places of labels in `classes_`: a `Categorical`, unless `likelihood=Bernoulli()` was asked for."""
-        distribution = super()._predictive(x)
+        distribution = super()._predictive(x, offset)
         automatic = isinstance(self.likelihood, str) and self.likelihood == "auto"
         if not automatic or not isinstance(distribution, torch.distributions.Bernoulli):
             return distribution
@@ -113,12 +114,13 @@ class Classifier(ClassifierMixin, Supervised):
         both.logits = logits  # they are normalised: to do so again would round probabilities near 1
         return both
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any, offset: Any = None, exposure: Any = None) -> Any:
         """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
         x = self._rows(X)
+        shift = self._offset(x, offset, exposure)
 
-        def answer(rows: Inputs, _: slice) -> np.ndarray:
-            distribution: Any = self._predictive(rows)
+        def answer(rows: Inputs, entries: slice) -> np.ndarray:
+            distribution: Any = self._predictive(rows, part_of(shift, entries))
             logits = distribution.logits
             if isinstance(distribution, torch.distributions.Bernoulli):
                 logits = _of_both(logits)
@@ -126,10 +128,10 @@ class Classifier(ClassifierMixin, Supervised):
 
         return self._parted(self._in_blocks(x, answer), x)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
         """The accuracy: the fraction of labels, of those that are not missing, that `predict` finds."""
         x = self._rows(X)
-        predicted = self._most_probable(x)
+        predicted = self._most_probable(x, self._offset(x, offset, exposure))
         labels, missing = self._labels(*entries_of(self, y, x, reset=False), reset=False)
         weight = self._weights(sample_weight, x)
         counts = np.ones(len(labels)) if weight is None else weight.numpy()
@@ -138,12 +140,18 @@ class Classifier(ClassifierMixin, Supervised):
             raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
         return float(np.average(predicted == labels, weights=weights))
 
-    def _probabilities(self, x: Inputs) -> np.ndarray:
-        return self._in_blocks(x, lambda rows, _: self._block(rows))
+    def _probabilities(self, x: Inputs, offset: Tensor | None = None, *, most: bool = False) -> np.ndarray:
+        """Of each class; or the place of the `most` probable one."""
 
-    def _block(self, x: Inputs) -> np.ndarray:
-        probabilities = self._point(x, "probabilities")
-        return as_array(of_classes(self._predictive(x)) if probabilities is None else probabilities)
+        def answer(rows: Inputs, entries: slice) -> np.ndarray:
+            block = self._block(rows, part_of(offset, entries))
+            return block.argmax(-1) if most else block
+
+        return self._in_blocks(x, answer)
+
+    def _block(self, x: Inputs, offset: Tensor | None = None) -> np.ndarray:
+        probabilities = self._point(x, "probabilities", offset)
+        return as_array(of_classes(self._predictive(x, offset)) if probabilities is None else probabilities)
 
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, str) and self.likelihood == "auto":

@@ -20,8 +20,10 @@ from torch import Tensor
 
 from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
 from ...inference import Conditional, GaussianPosterior, Posterior, Problem
+from ...inference.dataset import Dataset
 from ...inference.linear.design import Design, Regression
 from ...inference.linear.information import Information, information, meat, pseudo_inverse
+from ...likelihoods.offset import _WithOffset
 from ...priors import Flat
 from .fit_measures import deviance_of, dispersion_of
 from .summary import Summary
@@ -29,7 +31,7 @@ from .texts import prior_of
 
 __all__ = ["Columns", "recorded", "summarise"]
 
-ERRORS = ("model", "HC0", "HC1", "HC2", "HC3", "cluster")
+ERRORS = ("model", "quasi", "HC0", "HC1", "HC2", "HC3", "cluster")
 DRAWS = 4_000
 """Parameter vectors that tell the quantiles of a posterior which is not a set of draws."""
 WORK = 1 << 25
@@ -52,9 +54,13 @@ def summarise(
     clusters: Any,
     level: float,
     columns: Columns | None = None,
+    *,
+    offset: Any = None,
+    exposure: Any = None,
 ) -> Summary:
     """The table of a fitted model; see `Supervised.summary`. Estimates are told in the units of the raw `columns`."""
-    told = _summary(model, X, y, sample_weight, errors, clusters, level)
+    beside = {"offset": offset, "exposure": exposure}
+    told = _summary(model, X, y, sample_weight, errors, clusters, level, beside)
     if columns is None:
         return told
     intercept = "network.bias" in model.posterior_.parameters
@@ -67,7 +73,16 @@ def summarise(
     return replace(told, terms=tuple(terms), **scaled)
 
 
-def _summary(model: Any, X: Any, y: Any, sample_weight: Any, errors: str, clusters: Any, level: float) -> Summary:
+def _summary(
+    model: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    errors: str,
+    clusters: Any,
+    level: float,
+    beside: Mapping[str, Any],
+) -> Summary:
     if not isinstance(level, int | float | np.number) or not 0 < level < 1:
         raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.95.")
     if errors not in ERRORS:
@@ -84,7 +99,8 @@ def _summary(model: Any, X: Any, y: Any, sample_weight: Any, errors: str, cluste
     if (X is None) != (y is None):
         raise DataError("summary() needs both X and y, the rows that the model was fitted on, or neither.")
     if X is not None:
-        return _of_rows(model, X, y, sample_weight, errors, clusters, float(level))
+        data = model._encode(model.likelihood_, X, y, sample_weight, torch.float64, posterior.weights.device, **beside)
+        return _of_rows(model, data, errors, clusters, float(level))
     if errors != "model" or clusters is not None:
         raise DataError(f"errors={errors!r} is found from the rows of the fit: summary(X, y, errors={errors!r}).")
     known = posterior.info.get("summary")
@@ -139,7 +155,7 @@ class _Told:
 
 def _told(model: Any, design: Design, errors: str = "model", clusters: Tensor | None = None) -> _Told:
     """Standard errors of the terms of each regression."""
-    likelihood, found, parts, df = model.likelihood_, [], [], math.inf
+    likelihood, found, parts, df = design.problem.likelihood, [], [], math.inf
     least_squares = likelihood.least_squares and likelihood.known_scale() is None
     counted = 0
     for output in range(design.outputs):
@@ -151,7 +167,7 @@ def _told(model: Any, design: Design, errors: str = "model", clusters: Tensor | 
             own = len(part.matrix) - design.shared
             rank = own - pseudo_inverse(part.matrix[:own, :own])[1].shape[1]
         free = part.total - rank
-        if errors != "model":
+        if errors not in ("model", "quasi"):
             covariance = _sandwich(regression, likelihood, covariance, errors, clusters, part.total, free)
         elif least_squares:  # σ² by its unbiased estimate, as in every table of a regression
             covariance = covariance * (part.total / free if free > 0 else math.nan)
@@ -181,21 +197,30 @@ def _sandwich(
     return factor * bread @ meat(regression, likelihood, bread, errors, None) @ bread  # type: ignore[arg-type]
 
 
-def _of_rows(model: Any, X: Any, y: Any, sample_weight: Any, errors: str, clusters: Any, level: float) -> Summary:
-    posterior = model.posterior_
-    data = model._encode(model.likelihood_, X, y, sample_weight, torch.float64, posterior.weights.device)
-    problem = Problem(lambda seed: posterior.module, Conditional(model.likelihood_), Flat(), data, seed=0)
+def _of_rows(model: Any, data: Dataset, errors: str, clusters: Any, level: float) -> Summary:
+    posterior, likelihood = model.posterior_, model.likelihood_
+    paired = isinstance(data.y, Tensor) and data.y.ndim > 1 + len(data.positions) + likelihood.event_dim
+    family = _WithOffset(likelihood) if paired else likelihood
+    problem = Problem(lambda seed: posterior.module, Conditional(family), Flat(), data, seed=0)
     module = posterior.module_of(0).double()
     design = Design(problem, module, module.linear)
     groups = _groups(clusters, len(data)) if errors == "cluster" or clusters is not None else None
+    if errors == "quasi" and (design.shared or likelihood.least_squares or likelihood.labels):
+        raise SpecError(
+            'errors="quasi" multiplies the variance of a family without a scale of its own, such as Poisson or '
+            f'Binomial; {likelihood!r} has one, or has labels. Use errors="model", or "HC1" for robust ones.'
+        )
     told = _told(model, design, "cluster" if groups is not None else errors, groups)
     for part in told.parts:
         _check_gradient(part)
     facts = dict(told.facts)
-    facts["deviance"] = sum(deviance_of(design.regression(k), model.likelihood_) for k in range(design.outputs))
-    facts["dispersion"] = dispersion_of(design.regression(0), model.likelihood_, len(told.errors[0]))
+    facts["deviance"] = sum(deviance_of(design.regression(k), likelihood) for k in range(design.outputs))
+    facts["dispersion"] = dispersion_of(design.regression(0), likelihood, len(told.errors[0]))
     used = "cluster" if groups is not None else errors
-    return _table(model, np.concatenate(told.errors), told.df if errors == "model" else math.inf, facts, used, level)
+    scale = math.sqrt(facts["dispersion"]) if used == "quasi" else 1.0
+    return _table(
+        model, scale * np.concatenate(told.errors), told.df if errors == "model" else math.inf, facts, used, level
+    )
 
 
 def _groups(clusters: Any, rows: int) -> Tensor:

@@ -38,6 +38,7 @@ def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "in_shape": list(model.in_shape_),
         "kind": model.kind_,
         "per_position": model.per_position_,
+        "offset": model.offset_,
         "target": model.target_.to_json(),
         "plan": model.plan_.to_json(),
         "posterior": posterior,
@@ -51,6 +52,9 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     restore_columns(model, {f"{name}_": learned[name] for name in ("n_features_in", "feature_names_in")})
     model.positions_, model.in_shape_ = (_sizes(learned, name) for name in ("positions", "in_shape"))
     model.kind_, model.per_position_ = learned.get("kind", "tensor"), learned.get("per_position", False)
+    model.offset_ = learned.get("offset", False)
+    if not isinstance(model.offset_, bool):
+        raise ModelFileError(f"The file has offset={model.offset_!r}; it must be true or false.")
     if model.kind_ not in KINDS or not isinstance(model.per_position_, bool):
         raise ModelFileError(f"The file has rows of an unknown kind: {model.kind_!r}, {model.per_position_!r}.")
     tensors = restore_texts(model, learned, tensors)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ...inference.linear.design import Regression
 from ...likelihoods import Likelihood
+from ...likelihoods.offset import _WithOffset
 
 __all__ = ["deviance_of", "dispersion_of"]
 
@@ -56,6 +57,9 @@ def _fitted(regression: Regression) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         if design.module.shared is not None:
             shared = design.module.shared.detach().view(-1, design.shared)[regression.output]
             eta = torch.cat([eta, shared.expand(len(x), -1)], -1)
+        family = design.problem.likelihood
+        if isinstance(family, _WithOffset):
+            eta, y = family.apart(eta, y)
         yield eta, y, eta.new_ones(len(y)) if weight is None else weight
 
 

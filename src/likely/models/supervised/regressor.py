@@ -19,6 +19,7 @@ from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import as_entries
 from .base import Supervised, as_array
+from .offset import part_of
 from .targets import rows_of
 
 __all__ = ["Regressor"]
@@ -63,38 +64,40 @@ class Regressor(RegressorMixin, Supervised):
         self.standardise = standardise
         self.tokens = tokens
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Any:
         """The mean of p(y | x, data), shaped like y; where rows differ in their positions, a list of arrays."""
         x = self._rows(X)
-        return self._parted(self._mean(x), x)
+        return self._parted(self._mean(x, self._offset(x, offset, exposure)), x)
 
-    def _mean(self, x: Inputs) -> np.ndarray:
-        def answer(rows: Inputs, _: slice) -> np.ndarray:
-            mean = self._point(rows, "mean")
-            return as_array((point(self._predictive(rows)) if mean is None else mean).double())
+    def _mean(self, x: Inputs, offset: Tensor | None = None) -> np.ndarray:
+        def answer(rows: Inputs, entries: slice) -> np.ndarray:
+            own = part_of(offset, entries)
+            mean = self._point(rows, "mean", own)
+            return as_array((point(self._predictive(rows, own)) if mean is None else mean).double())
 
         return self._in_blocks(x, answer)
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
+    def predict_interval(self, X: Any, level: float = 0.9, offset: Any = None, exposure: Any = None) -> tuple[Any, Any]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
         if not isinstance(level, int | float | np.number) or not 0 < level < 1:
             raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
         x = self._rows(X)
+        shift = self._offset(x, offset, exposure)
         tail = (1 - level) / 2
 
-        def answer(rows: Inputs, _: slice) -> np.ndarray:
-            distribution = self._predictive(rows)
+        def answer(rows: Inputs, entries: slice) -> np.ndarray:
+            distribution = self._predictive(rows, part_of(shift, entries))
             return np.stack([as_array(quantile(distribution, p)) for p in (tail, 1 - tail)], 1)
 
         bounds = self._in_blocks(x, answer)
         return self._parted(bounds[:, 0], x), self._parted(bounds[:, 1], x)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
         """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""
         from sklearn.metrics import r2_score  # slow to import, and not needed to fit or to predict
 
         x = self._rows(X)
-        predicted = self._mean(x)
+        predicted = self._mean(x, self._offset(x, offset, exposure))
         targets = self._read_targets(y, x, reset=False).numpy().reshape(len(predicted), -1)
         predicted = predicted.reshape(targets.shape)
         weight = self._weights(sample_weight, x)

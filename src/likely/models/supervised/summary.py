@@ -19,7 +19,8 @@ __all__ = ["Summary"]
 class Summary:
     """Coefficients and how sure they are. `print` shows the table; the arrays have an entry per term.
 
-    `errors` says where `standard_error` is from: the observed information ("model"), a sandwich ("HC0" … "HC3",
+    `errors` says where `standard_error` is from: the observed information ("model"), that times the dispersion
+    ("quasi"), a sandwich ("HC0" … "HC3",
     "cluster"), or the "posterior". `statistic` and `p_value` test a coefficient against 0, by Student's t with `df`
     degrees of freedom (normal where that is infinite); they are None for a posterior, which has no such test.
 
@@ -72,9 +73,11 @@ class Summary:
             for row in cells
         ]
         told = [f"{name.replace('_', ' ')} {_shown(value)}" for name, value in self.facts.items()]
-        where = {"model": "observed information", "posterior": "the posterior"}.get(
-            self.errors, f"{self.errors}, robust"
-        )
+        where = {
+            "model": "observed information",
+            "quasi": "observed information times the dispersion",
+            "posterior": "the posterior",
+        }.get(self.errors, f"{self.errors}, robust")
         told.append(f"standard errors by {where}" + ("" if math.isinf(self.df) else f", t with {self.df:g} df"))
         return "\n".join([*lines, "", " · ".join(told)])
 
