@@ -145,6 +145,8 @@ def _described(value: Any) -> Any:
         return value._describe()
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None
+    if isinstance(value, Mapping) and not all(isinstance(key, str) for key in value):  # such as weights of labels 0, 1
+        return {"pairs": [[_described(key), _described(own)] for key, own in value.items()]}
     try:
         return _plain(str(value) if isinstance(value, torch.device) else value)
     except SpecError:
@@ -172,6 +174,8 @@ def _rebuild(description: Mapping[str, Any], code: Mapping[str, Any], path: str,
                 f"{path}: its {argument} is code ({value['code']}), which a file cannot hold; "
                 f"give it: likely.load(path, {argument}=…)."
             )
+        elif keys == {"pairs"}:
+            params[argument] = {_unplain(key): _unplain(own) for key, own in value["pairs"]}
         else:
             params[argument] = _unplain(value)
     return _MODELS[name](**params)

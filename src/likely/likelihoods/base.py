@@ -74,6 +74,8 @@ class Likelihood(Spec, axis="likelihood"):
     """How many trailing axes of y make one target: 0 for numbers and labels, 1 for vectors."""
     labels: ClassVar[bool] = False
     """Whether a target is a class label 0, 1, …, so that `Classifier` can use it."""
+    ordered: ClassVar[bool] = False
+    """Whether labels have an order, which `Classifier` must know."""
     numeric: ClassVar[bool] = True
     """Whether a target is a number with a mean, so that `Regressor` can use it."""
     identified: ClassVar[bool] = True

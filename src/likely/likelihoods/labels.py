@@ -28,22 +28,27 @@ class _Labels(Likelihood):
         require(self.classes is None or whole, self, "classes", "an integer above 1, or None")
 
     @property
+    def _count(self) -> int | None:
+        """How many classes there are, if the spec says so."""
+        return self.classes
+
+    @property
     def needs(self) -> str:  # type: ignore[override]
         """The support in words."""
-        return "labels 0, 1, 2, …" + (f" below {self.classes}" if self.classes else "")
+        return "labels 0, 1, 2, …" + (f" below {self._count}" if self._count else "")
 
     @property
     def support(self) -> Any:
-        return constraints.integer_interval(0, self.classes - 1) if self.classes else constraints.nonnegative_integer
+        return constraints.integer_interval(0, self._count - 1) if self._count else constraints.nonnegative_integer
 
     def target(self, y: Tensor) -> Target:
-        return Target(classes=count_classes(y, self.classes))
+        return Target(classes=count_classes(y, self._count))
 
     def known_target(self) -> Target | None:
-        return Target(classes=self.classes) if self.classes else None
+        return Target(classes=self._count) if self._count else None
 
     def example_target(self) -> Target:
-        return Target(classes=self.classes or 3)
+        return Target(classes=self._count or 3)
 
     def size(self, target: Target) -> int:
         return target.classes or 2
@@ -62,7 +67,7 @@ class _Labels(Likelihood):
         raise NotImplementedError(f"{type(self).__name__} must give the probabilities of its labels")
 
     def statistics(self, y: Tensor, origin: Tensor) -> Tensor | None:
-        return one_hot(y.long(), self.classes).to(y.dtype) if self.classes else None
+        return one_hot(y.long(), self._count).to(y.dtype) if self._count else None
 
     def from_statistics(self, mean: Tensor, origin: Tensor) -> Tensor:
         return self.from_frequencies(kept_positive(mean))
@@ -73,7 +78,7 @@ class _Labels(Likelihood):
 
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """η of the weighted frequencies."""
-        return self.from_frequencies(frequencies(y, fraction, count_classes(y, self.classes)))
+        return self.from_frequencies(frequencies(y, fraction, count_classes(y, self._count)))
 
 
 def count_classes(y: Tensor, least: int | None) -> int:

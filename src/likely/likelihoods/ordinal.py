@@ -8,25 +8,59 @@ a = cⱼ₋₁ − η₁ the probability of a label is σ(b) − σ(a) = σ(b) �
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor, distributions
 from torch.nn.functional import pad
 
+from ..core.spec import require
 from . import weighted
 from .base import Target
 from .labels import _Labels
 from .special import bounded_exp, log_one_minus_exp, log_sigmoid
 
-__all__ = ["Ordinal"]
+__all__ = ["Ordinal", "cut_points"]
 
 
 class Ordinal(_Labels):
-    """Ordinal(classes=None | K): the proportional-odds model, K taken from the data unless given.
+    """Ordinal(classes=None | K | the labels in their order): the proportional-odds model.
+
+    Without labels their order is that of numbers, of an ordered `pd.Categorical`, or of a polars `Enum`.
 
     >>> import torch
     >>> Ordinal().distribution(torch.tensor([0.0, 0.0])).probs
     tensor([0.5000, 0.5000])
+    >>> Ordinal(["low", "mid", "high"]).known_target().classes
+    3
+    >>> from likely import Classifier
+    >>> X, y = [[0.0], [1.0], [2.0], [1.5], [3.0], [4.0]], ["low", "low", "mid", "high", "mid", "high"]
+    >>> Classifier(Ordinal(["low", "mid", "high"])).fit(X, y).cut_points_.round(1)
+    array([1.9, 4.2])
     """
+
+    classes: Any = None
+
+    ordered = True
+
+    def validate(self) -> None:
+        if isinstance(self.classes, list | tuple):
+            object.__setattr__(self, "classes", tuple(self.classes))
+            plain = all(isinstance(label, str | int) and not isinstance(label, bool) for label in self.classes)
+            several = plain and len(set(self.classes)) == len(self.classes) >= 2
+            one_kind = several and len({isinstance(label, str) for label in self.classes}) == 1
+            require(one_kind, self, "classes", 'different labels in order, such as ["low", "mid", "high"]')
+        else:
+            super().validate()
+
+    @property
+    def _count(self) -> int | None:
+        return len(self.classes) if isinstance(self.classes, tuple) else self.classes
+
+    @property
+    def order(self) -> tuple[Any, ...] | None:
+        """The labels in their order, if they were given."""
+        return self.classes if isinstance(self.classes, tuple) else None
 
     @property
     def needs(self) -> str:  # type: ignore[override]
@@ -56,10 +90,20 @@ class Ordinal(_Labels):
         return torch.cat([torch.zeros_like(cuts[..., :1]), cuts[..., :1], gaps.log()], -1)
 
 
+def cut_points(shared: Tensor) -> Tensor:
+    """c₁ < c₂ < …, from the learned constants c₁ and the logarithms of the gaps, (…, K − 1).
+
+    >>> cut_points(torch.tensor([-1.0, 0.0, 0.0]))
+    tensor([-1.,  0.,  1.])
+    """
+    first = shared[..., :1]
+    return torch.cat([first, first + bounded_exp(shared[..., 1:]).cumsum(-1)], -1)
+
+
 def label_log_probs(eta: Tensor) -> Tensor:
     """log P(y = j) for all K labels, of shape (…, K)."""
-    location, first, log_gaps = eta[..., :1], eta[..., 1:2], eta[..., 2:]
-    cuts = torch.cat([first, first + bounded_exp(log_gaps).cumsum(-1)], -1) - location
+    location, log_gaps = eta[..., :1], eta[..., 2:]
+    cuts = cut_points(eta[..., 1:]) - location
     under = pad(log_sigmoid(cuts), (0, 1))  # below the upper cut, of which the last label has none
     over = pad(log_sigmoid(-cuts), (1, 0))  # above the lower cut, of which the first label has none
     return under + over + pad(log_one_minus_exp(log_gaps), (1, 1))

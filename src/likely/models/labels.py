@@ -12,17 +12,22 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from torch import Tensor
 
-from ..core.errors import DataError, ModelFileError
+from ..core.errors import DataError, LikelyWarning, ModelFileError
 from ..core.learned import Learned
+from ..core.spec import as_spec
 from ..core.validation import check_length
+from ..likelihoods import Likelihood
 
 __all__ = [
     "Labelled",
     "as_column",
     "as_entries",
+    "classes_in_order",
     "encode_labels",
+    "is_ordered",
     "is_text",
     "missing_among",
+    "order_of",
     "read_labels",
     "restore_classes",
     "several_classes",
@@ -102,7 +107,8 @@ def encode_labels(labels: np.ndarray, missing: np.ndarray, classes: np.ndarray) 
     index = np.zeros(labels.shape, dtype=np.intp)
     present = labels[~missing]
     if is_text(present) == is_text(classes):
-        position = np.minimum(np.searchsorted(classes, present), len(classes) - 1)
+        order = np.argsort(classes, kind="stable")
+        position = order[np.minimum(np.searchsorted(classes, present, sorter=order), len(classes) - 1)]
         unknown = classes[position] != present
     else:  # "1" is not 1
         position, unknown = np.zeros(len(present), dtype=np.intp), np.ones(len(present), dtype=bool)
@@ -131,8 +137,8 @@ def state_of_classes(classes: np.ndarray) -> dict[str, Any]:
     return {"classes": classes.tolist(), "classes_kind": classes.dtype.str if classes.dtype.kind != "O" else "O"}
 
 
-def restore_classes(learned: Mapping[str, Any], *, least: int = 2) -> np.ndarray:
-    """The inverse of `state_of_classes`, where there are at least so many."""
+def restore_classes(learned: Mapping[str, Any], *, least: int = 2, ordered: bool = False) -> np.ndarray:
+    """The inverse of `state_of_classes`, where there are at least so many; `ordered` ones have an order of their own."""
     kind, values = learned["classes_kind"], learned["classes"]
     if not isinstance(kind, str) or kind.lstrip("<>|=")[:1] not in ("O", "U", "i", "u", "f", "b"):
         raise ModelFileError(f"The file has classes of an unknown kind {kind!r}.")
@@ -142,7 +148,8 @@ def restore_classes(learned: Mapping[str, Any], *, least: int = 2) -> np.ndarray
     if dtype.itemsize > MOST_BYTES or not all(isinstance(value, str | int | float) for value in values):
         raise ModelFileError("The file has classes that are not labels.")
     classes = np.array(values, dtype=dtype)
-    if classes.tolist() != values or not (classes[1:] > classes[:-1]).all():
+    rising = np.sort(classes) if ordered and len({type(value) for value in values}) == 1 else classes
+    if classes.tolist() != values or not (rising[1:] > rising[:-1]).all():
         raise ModelFileError(f"The file has classes that are not different labels in order: {shown(classes)}.")
     return classes
 
@@ -165,8 +172,55 @@ class Labelled(Learned):
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         if "classes" in learned:
-            self.classes_ = restore_classes(learned)
+            self.classes_ = restore_classes(learned, ordered=is_ordered(getattr(self, "likelihood", None)))
         super()._restore({name: learned[name] for name in learned if not name.startswith("classes")}, tensors)
+
+
+def order_of(y: Any) -> list[Any] | None:
+    """The labels in their order, if y is an ordered `pd.Categorical` (or a series of one) or a polars `Enum`.
+
+    >>> import pandas as pd
+    >>> order_of(pd.Series(["b", "a"], dtype=pd.CategoricalDtype(["b", "a"], ordered=True))), order_of(["b", "a"])
+    (['b', 'a'], None)
+    """
+    kind = getattr(y, "dtype", None)
+    if getattr(kind, "ordered", False) is True or type(kind).__name__ == "Enum":
+        return list(kind.categories)  # type: ignore[union-attr]
+    return None
+
+
+def is_ordered(likelihood: Any) -> bool:
+    """Whether a likelihood, as a user gives it, is of labels that have an order."""
+    if isinstance(likelihood, str) and likelihood != "auto":
+        likelihood = as_spec(likelihood, Likelihood, "likelihood")
+    return isinstance(likelihood, Likelihood) and likelihood.ordered
+
+
+def classes_in_order(labels: np.ndarray, y: Any, likelihood: Any) -> np.ndarray:
+    """The different labels of y as an ordered likelihood takes them: by its own order, that of y, or of numbers."""
+    present = several_classes(labels)
+    given = getattr(likelihood, "order", None)
+    order = list(given) if given is not None else order_of(y)
+    if order is None and is_text(present):
+        raise DataError(
+            f"y has text labels ({shown(present)}) without an order, and {type(likelihood).__name__} needs one: give "
+            f"{type(likelihood).__name__}({present.tolist()[:4]}) with the labels in their order, an ordered "
+            "pd.Categorical, or a polars Enum."
+        )
+    if order is None:
+        return present
+    if is_text(np.array(order, dtype=object)) != is_text(present) or not set(present.tolist()) <= set(order):
+        strange = [label for label in present.tolist() if label not in order]
+        raise DataError(f"y has the class {shown(strange[:1])}, which is not among {shown(order)}.")
+    absent = [label for label in order if label not in set(present.tolist())]
+    if absent and given is not None:
+        raise DataError(
+            f"y has no label {shown(absent)}, so that its cut points are unknown; leave it out of {likelihood!r}."
+        )
+    if absent:
+        warnings.warn(f"y has no label {shown(absent)}, so it is no class of the model.", LikelyWarning, stacklevel=6)
+    kept = [label for label in order if label not in absent]
+    return np.array(kept, dtype=present.dtype)
 
 
 def _missing(labels: np.ndarray) -> np.ndarray:

@@ -89,6 +89,10 @@ class Supervised(Reports, Estimator):
         """Training rows, with what is known of them beside."""
         return x
 
+    def _reweighted(self, data: Dataset) -> Dataset:
+        """The rows of a fit, some of which may count more than others."""
+        return data
+
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> Self:
         """Learn θ from rows X and targets y. A missing target (NaN, or `missing_label`) does not count.
@@ -112,6 +116,7 @@ class Supervised(Reports, Estimator):
         x = self._informed(x, targets, given)
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
         data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x), whole=coupled)
+        data = self._reweighted(data)
         shift = offset_of(self, x, offset, exposure, needed=False)
         self.offset_ = shift is not None
         family, data = with_offset(likelihood, data, shift)
@@ -184,6 +189,7 @@ class Supervised(Reports, Estimator):
         coupled = is_coupled(self)
         given = self._weights(w, x, whole=coupled)
         data = dataset_of(likelihood, x, targets, given, dtype, offsets_of_targets(self, x), whole=coupled)
+        data = self._reweighted(data)
         _, data = with_offset(likelihood, data, offset_of(self, x, offset, exposure, needed=self.offset_))
         return placed(data, dtype, device, self.plan_.integer)
 

@@ -15,12 +15,16 @@ from torch.nn.functional import logsigmoid
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec
 from ...data.rows import Inputs, Rows
+from ...inference.dataset import Dataset
 from ...likelihoods import Bernoulli, Categorical, Likelihood, Target
 from ...likelihoods.base import of_classes
+from ...likelihoods.ordinal import cut_points
 from ...networks import Linear
 from ..labels import (
     as_column,
+    classes_in_order,
     encode_labels,
+    is_ordered,
     read_labels,
     restore_classes,
     several_classes,
@@ -28,6 +32,7 @@ from ..labels import (
     state_of_classes,
 )
 from .base import Supervised, as_array
+from .class_weights import class_weights, restore_class_weights, times_class_weights
 from .offset import part_of
 from .targets import entries_of, is_coupled, rows_of
 from .texts import with_evidence
@@ -44,6 +49,8 @@ class Classifier(ClassifierMixin, Supervised):
 
     A network that is not linear standardises its inputs by the training rows, so that raw columns will do; with
     `standardise=False` it takes them as they are. `prior="auto"` is flat for numbers.
+
+    `class_weight="balanced"` lets each class count alike, whatever its number of rows; a dict gives each its weight.
 
     X may be texts: a list of strings, one for each row. A network over steps (`LSTM`, `Transformer` …) reads their
     tokens, cut as `tokens` says (`Words`, `Characters` or `BPE`); others get a `Bag` of words and pairs of words, what
@@ -73,6 +80,7 @@ class Classifier(ClassifierMixin, Supervised):
         standardise: bool = True,
         missing_label: int | None = None,
         tokens: Any = "auto",
+        class_weight: Any = None,
     ) -> None:
         self.likelihood = likelihood
         self.network = network
@@ -84,6 +92,7 @@ class Classifier(ClassifierMixin, Supervised):
         self.standardise = standardise
         self.missing_label = missing_label
         self.tokens = tokens
+        self.class_weight = class_weight
 
     def predict(self, X: Any, offset: Any = None, exposure: Any = None) -> Any:
         """The most probable class of each row (and position); where those differ in number, a list of arrays.
@@ -153,6 +162,20 @@ class Classifier(ClassifierMixin, Supervised):
         probabilities = self._point(x, "probabilities", offset)
         return as_array(of_classes(self._predictive(x, offset)) if probabilities is None else probabilities)
 
+    @property
+    def cut_points_(self) -> np.ndarray:
+        """Where an `Ordinal` parts its labels, (K − 1,), averaged over the posterior: P(y ≤ j | x) = σ(cⱼ − f(x)).
+
+        For a linear network f(x) is w x without an intercept, which moves all cut points alike.
+        """
+        posterior = getattr(self, "posterior_", None)
+        if posterior is None or not self.likelihood_.ordered or "shared" not in posterior.parameters:
+            raise AttributeError("Classifier has cut points once it is fitted with likelihood=Ordinal().")
+        cuts = cut_points(posterior.parameters["shared"].double())
+        bias = posterior.parameters.get("network.bias") if self.plan_.linear else None
+        cuts = cuts if bias is None else cuts - bias.double().reshape(*cuts.shape[:-1], 1)
+        return as_array(torch.tensordot(posterior.weights.to(cuts), cuts, 1))
+
     def _likelihood(self) -> Likelihood:
         if isinstance(self.likelihood, str) and self.likelihood == "auto":
             return Bernoulli() if len(self.classes_) == 2 else Categorical(len(self.classes_))
@@ -167,9 +190,20 @@ class Classifier(ClassifierMixin, Supervised):
     def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
         labels, missing = self._labels(y, rows, reset=reset)
         if reset:
-            self.classes_ = several_classes(labels[~missing])
+            self.classes_ = self._classes(labels[~missing], y)
             self._check_classes(self._likelihood())
-        return torch.from_numpy(encode_labels(labels, missing, self.classes_))
+        targets = torch.from_numpy(encode_labels(labels, missing, self.classes_))
+        if reset:
+            self.class_weight_ = class_weights(self.class_weight, targets, self.classes_)
+        return targets
+
+    def _reweighted(self, data: Dataset) -> Dataset:
+        return times_class_weights(data, self.class_weight_)
+
+    def _classes(self, labels: np.ndarray, y: Any) -> np.ndarray:
+        if not is_ordered(self.likelihood):
+            return several_classes(labels)
+        return classes_in_order(labels, y, as_spec(self.likelihood, Likelihood, "likelihood"))
 
     def _labels(self, y: Any, rows: int, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         if self.missing_label is not None and not isinstance(self.missing_label, int | np.integer):
@@ -203,10 +237,12 @@ class Classifier(ClassifierMixin, Supervised):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         learned, tensors = super()._state()
-        return learned | state_of_classes(self.classes_), tensors
+        weights = {} if self.class_weight_ is None else {"class_weight": self.class_weight_.tolist()}
+        return learned | state_of_classes(self.classes_) | weights, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
-        self.classes_ = restore_classes(learned)
+        self.classes_ = restore_classes(learned, ordered=is_ordered(self.likelihood))
+        self.class_weight_ = restore_class_weights(learned.get("class_weight"), len(self.classes_))
         super()._restore(learned, tensors)
         self._check_classes(self.likelihood_)
         if self.target_.classes not in (None, len(self.classes_)):

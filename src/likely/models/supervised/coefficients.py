@@ -7,6 +7,7 @@ For a Bayesian model: the mean, the standard deviation and the quantiles of the 
 
 from __future__ import annotations
 
+import itertools
 import math
 import warnings
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from ...inference.dataset import Dataset
 from ...inference.linear.design import Design, Regression
 from ...inference.linear.information import Information, information, meat, pseudo_inverse
 from ...likelihoods.offset import _WithOffset
+from ...likelihoods.ordinal import cut_points
 from ...priors import Flat
 from .fit_measures import deviance_of, dispersion_of
 from .summary import Summary
@@ -63,9 +65,9 @@ def summarise(
     told = _summary(model, X, y, sample_weight, errors, clusters, level, beside)
     if columns is None:
         return told
-    intercept = "network.bias" in model.posterior_.parameters
-    unit = np.append(columns.units, 1.0) if intercept else columns.units
-    names = [*columns.names, *(["intercept"] if intercept else [])]
+    constants = _constants(model)
+    unit = np.append(columns.units, np.ones(len(constants)))
+    names = [*columns.names, *constants]
     unit = np.tile(unit, len(told.terms) // len(unit))
     heads = [term.rpartition(": ")[0] for term in told.terms]  # of a class, an output or a number of η
     terms = [f"{head}: {names[i % len(names)]}" if head else names[i % len(names)] for i, head in enumerate(heads)]
@@ -172,7 +174,7 @@ def _told(model: Any, design: Design, errors: str = "model", clusters: Tensor | 
         elif least_squares:  # σ² by its unbiased estimate, as in every table of a regression
             covariance = covariance * (part.total / free if free > 0 else math.nan)
             df = float(free) if free > 0 else math.inf
-        found.append(_errors(model, design, covariance, null))
+        found.append(_errors(model, design, output, covariance, null))
         parts.append(part)
         counted += rank
     log_likelihood, total = sum(part.log_likelihood for part in parts), parts[0].total
@@ -258,10 +260,17 @@ def _check_gradient(part: Information) -> None:
 
 # --- terms ------------------------------------------------------------------------------------------------------------
 def _names(model: Any) -> list[str]:
-    """A name for each column of the design, the intercept last."""
+    """A name for each column of the design, and then for what is not of a column."""
     width = model.posterior_.parameters["network.weight"].shape[-1]
     names = list(getattr(model, "feature_names_in_", [f"x{i}" for i in range(width)]))
-    return [str(name) for name in names] + ["intercept"] * ("network.bias" in model.posterior_.parameters)
+    return [str(name) for name in names] + _constants(model)
+
+
+def _constants(model: Any) -> list[str]:
+    """What is not of a column: the intercept, or the cut points between labels in order."""
+    if model.likelihood_.ordered:
+        return [f"{low} | {high}" for low, high in itertools.pairwise(model.classes_)]
+    return ["intercept"] * ("network.bias" in model.posterior_.parameters)
 
 
 def _is_softmax(model: Any, own: int) -> bool:
@@ -281,22 +290,31 @@ def _terms(model: Any) -> list[str]:
     return [place + head + name for place in places for head in heads for name in _names(model)]
 
 
-def _estimates(weight: Tensor, bias: Tensor | None, outputs: int, softmax: bool) -> Tensor:
-    """(…, terms) from weights (…, outputs · own, d) and biases (…, outputs · own)."""
-    whole = weight if bias is None else torch.cat([weight, bias.unsqueeze(-1)], -1)
+def _estimates(model: Any, parameters: Mapping[str, Tensor]) -> Tensor:
+    """(members, terms) from stacked weights (members, outputs · own, d) and biases (members, outputs · own)."""
+    weight, bias = parameters["network.weight"].double(), parameters.get("network.bias")
+    outputs = math.prod(model.plan_.positions)
+    softmax = _is_softmax(model, weight.shape[1] // outputs)
+    whole = weight if bias is None else torch.cat([weight, bias.double().unsqueeze(-1)], -1)
     whole = whole.unflatten(-2, (outputs, -1))
+    if model.likelihood_.ordered:  # one number of η, whose intercept is part of the cut points
+        cuts = cut_points(parameters["shared"].double()).reshape(len(whole), outputs, 1, -1)
+        cuts = cuts if bias is None else cuts - whole[..., -1:]
+        whole = torch.cat([whole[..., : weight.shape[-1]], cuts], -1)
     if softmax:
         whole = whole[..., 1:, :] - whole[..., :1, :]
     return whole.flatten(-3)
 
 
-def _errors(model: Any, design: Design, covariance: Tensor, null: Tensor) -> np.ndarray:
+def _errors(model: Any, design: Design, output: int, covariance: Tensor, null: Tensor) -> np.ndarray:
     """Standard errors of the terms of one regression; NaN where the rows do not determine a term."""
     own = design.layer.out_features // design.outputs
     width = design.layer.in_features + int(design.layer.bias is not None)
     contrast = torch.eye(own * width, len(covariance), dtype=covariance.dtype)
     if _is_softmax(model, own):
         contrast = (contrast.unflatten(0, (own, width))[1:] - contrast.unflatten(0, (own, width))[:1]).flatten(0, 1)
+    if model.likelihood_.ordered:
+        contrast = _of_cuts(contrast[: design.layer.in_features], design, output)
     variance = ((contrast @ covariance) * contrast).sum(-1).clamp_min(0)
     if null.shape[1]:
         moved = (contrast @ null).abs().amax(-1) > 1e-6 * null.abs().amax()
@@ -304,15 +322,24 @@ def _errors(model: Any, design: Design, covariance: Tensor, null: Tensor) -> np.
     return variance.sqrt().numpy()
 
 
+def _of_cuts(columns: Tensor, design: Design, output: int) -> Tensor:
+    """Derivatives of the coefficients and of the cut points, less the intercept, in all parameters."""
+    assert design.module.shared is not None
+    constants = design.module.shared.detach().view(-1, design.shared)[output].double()
+    inner = torch.func.jacrev(cut_points)(constants)
+    cuts = columns.new_zeros(len(inner), columns.shape[1])
+    cuts[:, -design.shared :] = inner
+    if design.layer.bias is not None:
+        cuts[:, design.layer.in_features] = -1.0
+    return torch.cat([columns, cuts])
+
+
 def _table(
     model: Any, errors: np.ndarray, df: float | None, facts: Mapping[str, Any], kind: str, level: float
 ) -> Summary:
     df = math.inf if df is None else df
     parameters = model.posterior_.parameters
-    weight, bias = parameters["network.weight"][0].double(), parameters.get("network.bias")
-    outputs = math.prod(model.plan_.positions)
-    softmax = _is_softmax(model, weight.shape[0] // outputs)
-    estimate = _estimates(weight, None if bias is None else bias[0].double(), outputs, softmax).cpu().numpy()
+    estimate = _estimates(model, parameters)[0].cpu().numpy()
     with np.errstate(divide="ignore", invalid="ignore"):
         statistic = estimate / errors
     reference = stats.norm if math.isinf(df) else stats.t(df)
@@ -327,10 +354,7 @@ def _of_posterior(model: Any, posterior: Posterior, level: float) -> Summary:
     if not isinstance(posterior, GaussianPosterior) and hasattr(posterior, "draw"):
         posterior = posterior.draw(DRAWS, torch.Generator().manual_seed(0))
     parameters, terms = posterior.parameters, tuple(_terms(model))
-    outputs = math.prod(model.plan_.positions)
-    weight, bias = parameters["network.weight"].double(), parameters.get("network.bias")
-    softmax = _is_softmax(model, weight.shape[1] // outputs)
-    draws = _estimates(weight, None if bias is None else bias.double(), outputs, softmax).cpu().numpy()
+    draws = _estimates(model, parameters).cpu().numpy()
     if isinstance(posterior, GaussianPosterior):
         scale = posterior.covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt().flatten().numpy()
         df = posterior.degrees.repeat_interleave(len(scale) // len(posterior.degrees)).numpy()

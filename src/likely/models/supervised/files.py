@@ -38,11 +38,12 @@ def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
         "in_shape": list(model.in_shape_),
         "kind": model.kind_,
         "per_position": model.per_position_,
-        "offset": model.offset_,
         "target": model.target_.to_json(),
         "plan": model.plan_.to_json(),
         "posterior": posterior,
     }
+    if model.offset_:
+        learned["offset"] = True
     state, own = state_of_texts(model)
     return learned | state, tensors | own
 

@@ -24,6 +24,7 @@ from ...data.frame import as_frame, column_of
 from ...data.table import Table
 from ...data.target import is_missing, labels_of, numbers_of, weights_of
 from ...data.text_column import TextColumn
+from ..labels import is_ordered, order_of
 from ..supervised.coefficients import Columns, summarise
 from ..supervised.summary import Summary
 
@@ -71,7 +72,7 @@ class TableModel(Estimator):
         self.model_ = clone(self.model)
         arguments = {} if weight is None else {"sample_weight": weight[keep]}
         with self._naming(keep):
-            self.model_.fit(X, self._values(target, keep), **arguments)
+            self.model_.fit(X, self._with_order(target, keep), **arguments)
         self._mirror()
         return self
 
@@ -177,6 +178,11 @@ class TableModel(Estimator):
 
     def _values(self, target: nw.Series[Any], keep: np.ndarray) -> np.ndarray:
         return labels_of(target, keep) if is_classifier(self.model) else numbers_of(target, keep)
+
+    def _with_order(self, target: nw.Series[Any], keep: np.ndarray) -> Any:
+        """The values to fit, as a column that knows the order of its labels if the target is one."""
+        ordered = is_ordered(getattr(self.model, "likelihood", None)) and order_of(target.to_native()) is not None
+        return target.filter(keep.tolist()).to_native() if ordered else self._values(target, keep)
 
     def _questions(self, frame: Any, y: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         check_is_fitted(self, "table_")

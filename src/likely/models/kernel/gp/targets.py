@@ -15,6 +15,7 @@ from ....likelihoods import Likelihood, Target
 from ...labels import (
     as_column,
     as_entries,
+    classes_in_order,
     encode_labels,
     read_labels,
     several_classes,
@@ -29,7 +30,8 @@ OWNER = "GaussianProcess"
 def read_classes(y: Any, rows: int, likelihood: Likelihood) -> tuple[np.ndarray, Likelihood]:
     """The classes among labels y, and the likelihood that knows how many there are."""
     labels, missing = _labels(y, rows)
-    classes = several_classes(labels[~missing])
+    present = labels[~missing]
+    classes = classes_in_order(present, y, likelihood) if likelihood.ordered else several_classes(present)
     likelihood = likelihood.bind(Target(classes=len(classes)))
     if not bool(likelihood.support.check(torch.tensor(2)).all()) and len(classes) > 2:
         raise DataError(
