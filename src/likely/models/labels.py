@@ -138,7 +138,10 @@ def state_of_classes(classes: np.ndarray) -> dict[str, Any]:
 
 
 def restore_classes(learned: Mapping[str, Any], *, least: int = 2, ordered: bool = False) -> np.ndarray:
-    """The inverse of `state_of_classes`, where there are at least so many; `ordered` ones have an order of their own."""
+    """The inverse of `state_of_classes`, where there are at least so many.
+
+    Those of an `ordered` likelihood have an order of their own.
+    """
     kind, values = learned["classes_kind"], learned["classes"]
     if not isinstance(kind, str) or kind.lstrip("<>|=")[:1] not in ("O", "U", "i", "u", "f", "b"):
         raise ModelFileError(f"The file has classes of an unknown kind {kind!r}.")
