@@ -23,6 +23,7 @@ from .options import (
     with_target,
 )
 from .output import lines, print_board, print_json
+from .reading import read, reads_tables, words_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,6 +37,7 @@ SHARE = 0.25
 """The ridge's prior belief: a column moves a target by about this fraction of the target's spread."""
 
 
+@reads_tables
 def compare(
     table: TableArgument,
     target: TargetOption,
@@ -56,14 +58,14 @@ def compare(
     category: CategoryOption = None,
     random_state: RandomStateOption = 0,
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Compare models on TABLE: each row is predicted by models that did not see it, and scored by log p(target | row).
 
     A difference to the best of less than two standard errors is not evidence.
     """
-    from ..data import read_table
-
-    rows = read_table(table)
+    rows = read(table, reading)
     task, why = read_target(rows, target, task)
     parts = chosen(candidates(task, rows, target), model or [])
     board = leaderboard(
@@ -75,7 +77,7 @@ def compare(
     lines({"target": f"{target}: {task}, {why}"})
     print_board(board, f"{folds} folds of {table}; score: mean log p({target} | row), higher is better")
     columns = [("--ignore", name) for name in ignore or []] + [("--category", name) for name in category or []]
-    options = [*columns, *((f"--{axis}", text) for axis, text in parts[board.best].items())]
+    options = [*words_of(reading), *columns, *((f"--{axis}", text) for axis, text in parts[board.best].items())]
     words = ["likely", "fit", str(table), "--target", target, *(word for option in options for word in option)]
     lines({"next": shlex.join(words)})
 

@@ -18,10 +18,12 @@ from .predict import (
     give,
     write_table,
 )
+from .reading import read, reads_tables
 
 __all__ = ["decode"]
 
 
+@reads_tables
 def decode(
     model: ModelArgument,
     table: TableArgument,
@@ -36,6 +38,8 @@ def decode(
         typer.Option("--out", "-o", metavar="FILE", help="Write rows and states (.csv, .tsv, .parquet)."),
     ] = None,
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Say which hidden state each row of TABLE came from, and how probable that is.
 
@@ -44,7 +48,6 @@ def decode(
     import polars as pl
 
     from .. import load
-    from ..data import read_table
     from ..models import FrameModel
 
     check_out(out, ENDINGS)
@@ -57,7 +60,7 @@ def decode(
             f"{model} holds a {inner}, which has no hidden states; fit one with "
             '`likely fit TABLE --model "hidden_markov(n_states=3)"`.'
         )
-    rows = read_table(table)
+    rows = read(table, reading, fitted)
     states = fitted.decode(rows, method)
     probability = fitted.predict_proba(rows)
     columns: dict[str, Any] = {fitted.hidden_name: states, "probability": probability[range(rows.height), states]}

@@ -14,6 +14,7 @@ from .options import (
     with_target,
 )
 from .output import print_json, print_table
+from .reading import reads_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -23,11 +24,14 @@ if TYPE_CHECKING:
 __all__ = ["evaluate", "measures"]
 
 
+@reads_tables
 def evaluate(
     model: ModelArgument,
     table: TableArgument,
     unseen: UnseenOption = "error",
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Score a model on the rows of TABLE: log score, errors, and how often its intervals hold the target.
 
@@ -38,7 +42,7 @@ def evaluate(
 
     fitted = load_any(model, unseen)
     if isinstance(fitted, LanguageModel):
-        told = language_measures(fitted, table)
+        told = language_measures(fitted, table, reading)
         if json:
             print_json({"model": str(model), "table": str(table), **_values(told)})
             return
@@ -46,7 +50,8 @@ def evaluate(
         print_table(f"{model} on {table}", ["measure", "value", "meaning"], listed)
         return
     rows_only = isinstance(fitted, FrameModel)
-    result = row_measures(fitted, read_rows(table)) if rows_only else measures(fitted, read_rows(table, fitted))
+    rows = read_rows(table, fitted, reading)
+    result = row_measures(fitted, rows) if rows_only else measures(fitted, rows)
     if json:
         target = {} if rows_only else {"target": fitted.target}
         print_json({"model": str(model), "table": str(table), **target, **_values(result)})
@@ -54,9 +59,9 @@ def evaluate(
     from ..evaluate.result import plus_minus
 
     error, _ = result.pop("log_score_error")
-    rows = [(name, value, meaning) for name, (value, meaning) in result.items()]
-    rows[1] = ("log_score", plus_minus(rows[1][1], error), rows[1][2])
-    print_table(f"{model} on {table}", ["measure", "value", "meaning"], rows)
+    listed = [(name, value, meaning) for name, (value, meaning) in result.items()]
+    listed[1] = ("log_score", plus_minus(listed[1][1], error), listed[1][2])
+    print_table(f"{model} on {table}", ["measure", "value", "meaning"], listed)
 
 
 def row_measures(model: FrameModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:

@@ -24,6 +24,7 @@ from .options import (
     with_target,
 )
 from .output import lines, number, print_json
+from .reading import read_kept, reads_tables
 from .rows import fit_rows, make_model
 from .texts import CLASS, TEXT, fit_language, is_texts, read_rows, text_column
 
@@ -34,6 +35,7 @@ def _part(name: str, example: str) -> typer.models.OptionInfo:
     return typer.Option(f"--{name}", metavar="SPEC", help=f"Such as `{example}`; see `likely list {name}`.")
 
 
+@reads_tables
 def fit(
     table: TableArgument,
     target: Annotated[
@@ -73,6 +75,8 @@ def fit(
     category: CategoryOption = None,
     random_state: RandomStateOption = 0,
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Fit a model to the rows of TABLE and save it.
 
@@ -92,11 +96,12 @@ def fit(
         check_out(out)
         made = make_model(model, random_state, verbose=not json)
         if type(made).__name__ == "LanguageModel":
-            fit_language(table, made, out, text=text, json=json)
+            fit_language(table, made, out, text=text, json=json, reading=reading)
             return
         if text is not None or is_texts(table):
             raise SpecError(f"--model {model!r} is not of texts; those are language_model(…), or --target for a label.")
-        fit_rows(table, model, out, sequence=sequence, ignore=ignore, random_state=random_state, json=json)
+        options: dict[str, Any] = {"sequence": sequence, "ignore": ignore, "random_state": random_state}
+        fit_rows(table, model, out, **options, json=json, reading=reading)
         return
     if target is None and table.is_dir():
         target, text = CLASS, text or TEXT
@@ -107,18 +112,19 @@ def fit(
     column = re.sub(r"[^-.\w]+", "_", target)
     out = out or Path(f"{table.name.split('.')[0]}-{column}.likely")
     check_out(out)
-    rows = read_rows(table)
+    rows, kept = (read_rows(table), {}) if is_texts(table) else read_kept(table, reading)
     task, why = read_target(rows, target, task)
     text, because = text_column(rows, text, target, [*(ignore or ()), *([weight] if weight else [])])
     if tokens is not None and text is None:
         raise SpecError(f"--tokens {tokens!r} cuts texts; name the column that has them: --text COLUMN.")
-    options: dict[str, Any] = {"ignore": ignore, "category": category, "text": text}
+    options = {"ignore": ignore, "category": category, "text": text}
     fitted = build_model(task, parts, target, **options, random_state=random_state, verbose=True)
     start = time.perf_counter()
     fitted.fit(rows, sample_weight=weight)
     seconds = time.perf_counter() - start
     known = with_target(rows, target)
     log_score = float(fitted.log_prob(known).mean())
+    fitted.reading_ = kept
     fitted.save(out)
     result = {
         "model": str(out),

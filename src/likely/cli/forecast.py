@@ -11,6 +11,7 @@ from ..core.errors import DataError
 from .options import JsonOption, RandomStateOption, TableArgument, check_out
 from .output import lines, print_json
 from .predict import ENDINGS, give, write_table
+from .reading import read, reads_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +21,7 @@ __all__ = ["forecast"]
 PICTURES = (".png", ".svg", ".pdf")
 
 
+@reads_tables
 def forecast(
     table: TableArgument,
     target: Annotated[str, typer.Option("--target", "-t", metavar="COLUMN", help="The column to forecast.")],
@@ -57,17 +59,18 @@ def forecast(
     model: Annotated[Path | None, typer.Option("--model-out", metavar="FILE", help="Keep the fitted model.")] = None,
     random_state: RandomStateOption = 0,
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Forecast a column of TABLE: the mean of each of the next steps, and an interval.
 
     Without --out, a terminal shows the first steps and a pipe gets all of them as CSV.
     """
-    from ..data import read_table
     from ..models import Forecaster
 
     check_out(out, ENDINGS)
     check_out(plot, PICTURES)
-    rows = read_table(table)
+    rows = read(table, reading)
     fitted = Forecaster(
         likelihood,
         network,

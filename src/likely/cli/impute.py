@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -11,10 +11,12 @@ from ..core.errors import DataError
 from .options import JsonOption, ModelArgument, RandomStateOption, TableArgument, check_out
 from .output import lines, print_json
 from .predict import ENDINGS, give, write_table
+from .reading import read, reads_tables
 
 __all__ = ["impute"]
 
 
+@reads_tables
 def impute(
     model: ModelArgument,
     table: TableArgument,
@@ -26,13 +28,14 @@ def impute(
     ] = False,
     random_state: RandomStateOption = 0,
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Fill the gaps of TABLE by MODEL, a model of its rows; columns that the model does not have stay as they are.
 
     Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
     """
     from .. import load
-    from ..data import read_table
     from ..models import FrameModel
 
     check_out(out, ENDINGS)
@@ -40,7 +43,7 @@ def impute(
     if not isinstance(fitted, FrameModel) or not hasattr(fitted.model_, "impute"):
         inner = type(fitted.model_ if isinstance(fitted, FrameModel) else fitted).__name__
         raise DataError(f"{model} holds a {inner}, which fills no gaps; fit a model of the rows: likely fit --model.")
-    rows = read_table(table)
+    rows = read(table, reading, fitted)
     filled = fitted.impute(rows, draws=1, random_state=random_state)[0] if draw else fitted.impute(rows)
     names = [column.name for column in fitted.coded_]
     gaps = sum(rows[name].is_null().sum() for name in names)

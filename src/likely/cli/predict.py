@@ -18,6 +18,7 @@ from .options import (
     load_any,
 )
 from .output import lines, print_json, print_table
+from .reading import reads_tables
 from .rows import answers
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ SHOWN = 10
 """Rows that a terminal shows; a file or a pipe gets all."""
 
 
+@reads_tables
 def predict(
     model: ModelArgument,
     table: TableArgument,
@@ -44,6 +46,8 @@ def predict(
     ] = None,
     unseen: UnseenOption = "error",
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Predict the target of every row of TABLE: the mean with an interval, or the probability of each class.
 
@@ -58,7 +62,7 @@ def predict(
     fitted = load_any(model, unseen)
     if isinstance(fitted, LanguageModel):
         raise DataError(f"{model} is a model of language, which goes on with a text: likely sample {model} --prompt …")
-    rows = read_rows(table, fitted)
+    rows = read_rows(table, fitted, reading)
     predicted = answers(fitted, rows) if isinstance(fitted, FrameModel) else predictions(fitted, rows, interval)
     if out is not None:
         write_table(beside(rows, predicted), out)

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DataError, SpecError
 from .output import lines, number, print_json
+from .reading import read_kept
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..data.reading import Reading
     from ..models import FrameModel
 
 __all__ = ["answers", "fit_rows", "make_model"]
@@ -63,14 +65,14 @@ def fit_rows(
     ignore: Sequence[str] | None,
     random_state: int,
     json: bool,
+    reading: Reading | None = None,
 ) -> None:
     """Fit the model that `text` describes to the rows of a table, save it, and say what it found."""
-    from ..data import read_table
     from ..data.frame import as_frame, column_of
     from ..models import FrameModel
 
     model = make_model(text, random_state, verbose=not json)
-    rows = read_table(table)
+    rows, kept = read_kept(table, reading)
     for name in ignore or ():
         column_of(as_frame(rows, "The table"), name, "The table")
     columns = [name for name in rows.columns if name not in (ignore or ()) and name != sequence]
@@ -86,6 +88,7 @@ def fit_rows(
         if hasattr(inner, name):
             value = getattr(inner, name)
             result[name.removesuffix("_")] = bool(value) if name == "converged_" else float(value)
+    fitted.reading_ = kept
     fitted.save(out)
     if json:
         print_json(result)

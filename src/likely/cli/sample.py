@@ -15,6 +15,7 @@ from ..data.frame import some
 from .options import JsonOption, ModelArgument, RandomStateOption, check_out
 from .output import lines, print_json
 from .predict import ENDINGS, give, write_table
+from .reading import reads_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["sample"]
 
 
+@reads_tables
 def sample(
     model: ModelArgument,
     table: Annotated[
@@ -54,6 +56,8 @@ def sample(
     ] = None,
     random_state: RandomStateOption = 0,
     json: JsonOption = False,
+    *,
+    reading: Any = None,
 ) -> None:
     """Draw from MODEL: new rows, new text, or, for a model of a target, new targets for each row of TABLE.
 
@@ -73,7 +77,7 @@ def sample(
         return
     if given:
         raise DataError(f"--{next(iter(given))} is for models of language; {model} holds a {type(fitted).__name__}.")
-    drawn = _draw(fitted, model, table, rows or 10, fix, random_state)
+    drawn = _draw(fitted, model, table, rows or 10, fix, random_state, reading)
     if out is not None:
         write_table(drawn, out)
     if json:
@@ -99,7 +103,13 @@ def _write(texts: list[str], out: Path | None, json: bool) -> None:
 
 
 def _draw(
-    fitted: Estimator, source: Path, table: Path | None, rows: int, fix: list[str] | None, random_state: int
+    fitted: Estimator,
+    source: Path,
+    table: Path | None,
+    rows: int,
+    fix: list[str] | None,
+    random_state: int,
+    reading: Any,
 ) -> pl.DataFrame:
     import polars as pl
 
@@ -117,7 +127,7 @@ def _draw(
             raise DataError(
                 f"{source} is a model of {fitted.target!r} given other columns; give the TABLE that has them."
             )
-        given = read_rows(table, fitted)
+        given = read_rows(table, fitted, reading)
         draws = fitted.sample(given, rows, random_state=random_state)
         columns = {"row": list(range(given.height)) * rows, fitted.target: draws.reshape(-1)}
         return pl.DataFrame(columns)

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DataError, SpecError
 from .output import lines, number, print_json
+from .reading import read
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..data.reading import Reading
     from ..models import LanguageModel
 
 __all__ = ["CLASS", "TEXT", "fit_language", "is_texts", "language_measures", "read_rows", "text_column", "texts_in"]
@@ -27,18 +29,17 @@ def is_texts(path: Path) -> bool:
     return path.is_dir() or path.name.lower().endswith(".txt")
 
 
-def read_rows(path: Path, model: Any = None) -> pl.DataFrame:
+def read_rows(path: Path, model: Any = None, reading: Reading | None = None) -> pl.DataFrame:
     """A table, or a folder of texts (or one text) as a table: the file, the text, and the folder as its class.
 
     Texts and classes are in columns of the names that the model knows.
     """
     import polars as pl
 
-    from ..data import read_table
     from ..data.text import read_folder, read_text
 
     if not is_texts(path):
-        return read_table(path)
+        return read(path, reading, model)
     text, target = getattr(getattr(model, "table_", None), "text", TEXT), getattr(model, "target", CLASS)
     if not path.is_dir():
         return pl.DataFrame({"file": [str(path)], text: [read_text(path)]})
@@ -68,24 +69,25 @@ def text_column(rows: pl.DataFrame, text: str | None, target: str, ignore: Seque
     )
 
 
-def texts_in(path: Path, text: str | None) -> Sequence[str]:
+def texts_in(path: Path, text: str | None, reading: Reading | None = None) -> Sequence[str]:
     """The texts for a model of language: of a file, of a folder, or of a column of a table."""
-    from ..data import read_table
     from ..data.text import read_texts
     from ..data.text_column import TextColumn, text_columns
 
     if is_texts(path):
         return read_texts(path)
-    rows = read_table(path)
+    rows = read(path, reading)
     found = [text] if text is not None else text_columns(rows)
     if len(found) != 1:
         raise SpecError(f"{path} has {len(found)} columns that look like text; say which it is: --text COLUMN.")
     return [own for own in TextColumn(found[0]).fit_transform(rows) if own]
 
 
-def fit_language(path: Path, model: LanguageModel, out: Path, *, text: str | None, json: bool) -> None:
+def fit_language(
+    path: Path, model: LanguageModel, out: Path, *, text: str | None, json: bool, reading: Reading | None = None
+) -> None:
     """Fit a model of language to texts, save it, and say what it found."""
-    texts = texts_in(path, text)
+    texts = texts_in(path, text, reading)
     start = time.perf_counter()
     model.fit(texts)
     seconds = time.perf_counter() - start
@@ -108,9 +110,9 @@ def fit_language(path: Path, model: LanguageModel, out: Path, *, text: str | Non
     )
 
 
-def language_measures(model: LanguageModel, path: Path) -> dict[str, tuple[Any, str]]:
+def language_measures(model: LanguageModel, path: Path, reading: Reading | None = None) -> dict[str, tuple[Any, str]]:
     """How well a model of language predicts texts."""
-    texts = texts_in(path, None)
+    texts = texts_in(path, None, reading)
     result: dict[str, tuple[Any, str]] = {
         "texts": (len(texts), "of the file or folder"),
         "characters": (sum(map(len, texts)), "in all"),

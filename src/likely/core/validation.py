@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import Tensor
 
@@ -16,7 +17,12 @@ from .quiet import quiet
 
 __all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of"]
 
-TABLES = "for tables with categories, dates or missing values use likely.TableModel."
+NUMERIC = ("int", "uint", "float", "bool", "decimal")
+"""How the names of column types begin that are numbers, in pandas and polars."""
+SHOWN, WIDTH = 4, 80
+"""Columns, and characters of a model, that a message shows."""
+
+TABLES = "for tables with categories, dates or missing values use likely.TableModel"
 
 
 def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Tensor:
@@ -45,8 +51,9 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
             )
         except ValueError as error:
             text = "could not convert string" in str(error) or "bytes/strings" in str(error)
-            raise DataError(f"X has text where numbers are needed; {TABLES}" if text else _named("X", error)) from error
-        x = _shared(_numbers(array))
+            told = f"X has text where numbers are needed{_text_columns(X)}; {_tables(estimator)}"
+            raise DataError(told if text else _named("X", error)) from error
+        x = _shared(_numbers(array, estimator, X))
     check_finite(x, "X", getattr(estimator, "feature_names_in_", None), missing=missing)
     return x
 
@@ -114,16 +121,36 @@ def device_of(device: Any) -> torch.device:
     return usable
 
 
-def _numbers(array: np.ndarray) -> np.ndarray:
+def _numbers(array: np.ndarray, estimator: Any, X: Any) -> np.ndarray:
     """An array of numbers; None among them is NaN."""
     if array.dtype.kind == "O":
         try:
             return array.astype(np.float64)
         except (TypeError, ValueError) as error:
-            raise DataError(f"X has values that are not numbers ({error}); {TABLES}") from error
+            columns = _text_columns(X)
+            raise DataError(f"X has values that are not numbers ({error}){columns}; {_tables(estimator)}") from error
     if array.dtype.kind not in "biuf":
-        raise DataError(f"X has values of kind {array.dtype} where numbers are needed; {TABLES}")
+        raise DataError(f"X has values of kind {array.dtype} where numbers are needed; {_tables(estimator)}")
     return array
+
+
+def _tables(estimator: Any) -> str:
+    """The call that encodes a table for this model; of a model without a target, or of none, the class alone."""
+    if not (is_classifier(estimator) or is_regressor(estimator)):
+        return f"{TABLES}."
+    own = repr(estimator) if len(repr(estimator)) <= WIDTH else f"{type(estimator).__name__}(…)"
+    return f'{TABLES}: TableModel({own}, target="y").fit(X, y) encodes its columns, and predict takes such tables too.'
+
+
+def _text_columns(X: Any) -> str:
+    """Which columns of a frame are not numbers, in brackets."""
+    dtypes = getattr(X, "dtypes", None)
+    if dtypes is None or not hasattr(X, "columns"):
+        return ""
+    kinds = [str(kind).lower() for kind in dtypes]
+    own = [str(name) for name, kind in zip(X.columns, kinds, strict=True) if not kind.startswith(NUMERIC)]
+    shown = ", ".join(map(repr, own[:SHOWN])) + (", …" if len(own) > SHOWN else "")
+    return f" (column{'s' * (len(own) != 1)} {shown})" if own else ""
 
 
 def _named(argument: str, error: Exception) -> str:

@@ -23,6 +23,7 @@ from ..core.errors import DataError, ModelFileError
 from .columns import as_numbers, as_text, kind_of
 from .dates import DAY, as_days
 from .frame import some
+from .text_values import TextForm, dates_of_text, read_text_column, read_written
 
 __all__ = ["Coded", "coded_from_json", "table_of"]
 
@@ -52,6 +53,7 @@ class Coded:
     @staticmethod
     def of(series: nw.Series[Any]) -> Coded:
         """How the column of these training rows is coded."""
+        series, _ = read_written(series)
         kind = kind_of(series)
         if kind == "empty":
             raise DataError(f"Column {series.name!r} has no value in any row; leave it out.")
@@ -73,7 +75,10 @@ class Coded:
     def encode(self, series: nw.Series[Any]) -> np.ndarray:
         """Numbers; NaN where the table has a gap."""
         if self.kind != "category":
-            kind, dates = kind_of(series), self.dtype in DATES
+            dates = self.dtype in DATES
+            if series.dtype == nw.String and self.kind == "number":
+                series = dates_of_text(series) if dates else read_text_column(series, TextForm())
+            kind = kind_of(series)
             if kind not in (("date", "empty") if dates else ("number", "boolean", "empty")):
                 had = "dates" if dates else "numbers"
                 raise DataError(f"Column {self.name!r} holds {kind} values; training had {had} there.")

@@ -20,6 +20,7 @@ import numpy as np
 from ..core.errors import DataError
 from .dates import CYCLES, DAY, as_days, day_text
 from .frame import some
+from .text_values import TextForm, dates_of_text, read_text_column
 
 __all__ = [
     "Category",
@@ -101,6 +102,8 @@ class Number(Column):
     centre: float = 0.0
     scale: float = 1.0
     gaps: bool = False
+    decimal: str = ""
+    thousands: str = ""
 
     @property
     def label(self) -> str:
@@ -111,6 +114,8 @@ class Number(Column):
         return [self.name, *([f"{self.name}: missing"] if self.gaps else [])]
 
     def encode(self, series: nw.Series[Any], unseen: str) -> np.ndarray:
+        if self.was == "number":
+            series = read_text_column(series.alias(self.name), TextForm(self.decimal, self.thousands))
         _check_kind(self, series, ("number", "boolean") if self.was != "duration" else ("duration",))
         values = as_numbers(series)
         missing = np.isnan(values)
@@ -185,6 +190,7 @@ class Date(Column):
     scale: float = 1.0
     gaps: bool = False
     cycles: tuple[str, ...] = field(default=())
+    form: str = ""
 
     @property
     def features(self) -> list[str]:
@@ -192,6 +198,8 @@ class Date(Column):
         return [self.name, *waves, *([f"{self.name}: missing"] if self.gaps else [])]
 
     def encode(self, series: nw.Series[Any], unseen: str) -> np.ndarray:
+        series = series.alias(self.name)
+        series = read_text_column(series, TextForm(date=self.form)) if self.form else dates_of_text(series)
         _check_kind(self, series, ("date",))
         days, aware = as_days(series)
         missing = np.isnan(days)

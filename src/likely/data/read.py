@@ -9,6 +9,7 @@ import io
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -16,9 +17,10 @@ import polars as pl
 
 from ..core.errors import DataError
 from .frame import check_names, some
-from .written import MARKS, Marks, note, with_written
+from .reading import Reading
+from .written import Marks, marks_of, note, with_written
 
-__all__ = ["MISSING", "read_table"]
+__all__ = ["MISSING", "read_marked", "read_table"]
 
 MISSING = ("", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "NULL", "null", "?")
 """The words that mean a missing value in a CSV or TSV file."""
@@ -52,6 +54,11 @@ def read_table(
     >>> read_table(path)["area"].to_list()
     [50, None]
     """
+    return read_marked(path, Reading(separator, decimal, thousands, encoding, _listed(missing)))[0]
+
+
+def read_marked(path: str | os.PathLike[str], reading: Reading) -> tuple[pl.DataFrame, Reading]:
+    """The table, and the reading that finds the same numbers in others of its kind: with the decimal comma it found."""
     source = Path(path)
     ending = next((e for e in ENDINGS if source.name.lower().endswith(e)), None)
     if source.is_dir():
@@ -62,29 +69,21 @@ def read_table(
         raise DataError(f"{source}: the ending {source.suffix!r} is not known; tables end in {', '.join(ENDINGS)}.")
     if source.stat().st_size == 0:
         raise DataError(f"{source} is empty; a table has a line of column names and rows below it.")
+    seen: dict[str, Marks] = {}
     if ending == ".parquet":
         frame = _read_parquet(source)
     else:
-        marks = _marks(decimal, thousands)
-        words = [*MISSING, *((missing,) if isinstance(missing, str) else missing)]
-        frame = _read_text(_decoded(source, encoding), SEPARATORS[ending[:4]], separator, marks, words)
+        frame, seen = _read_text(_decoded(source, reading.encoding), SEPARATORS[ending[:4]], reading)
     if not frame.columns:
         raise DataError(f"{source} has no columns.")
     if frame.height == 0:
         raise DataError(f"{source} has columns ({some(frame.columns)}) but no rows.")
-    return frame
+    comma = any(marks.decimal == "," for marks in seen.values())
+    return frame, replace(reading, decimal=",") if comma else reading
 
 
-def _marks(decimal: str | None, thousands: str | None) -> tuple[Marks, ...]:
-    """The marks that written numbers may have; all that are known if none are given."""
-    if decimal not in (None, ".", ","):
-        raise DataError(f"decimal={decimal!r}: decimals are parted by '.' or ','.")
-    if thousands not in (None, ".", ",", " ", "'") or (thousands is not None and thousands == decimal):
-        raise DataError(
-            f"thousands={thousands!r}: thousands are parted by ',', '.', ' ' or \"'\", not as decimals are."
-        )
-    chosen = tuple(m for m in MARKS if decimal in (None, m.decimal) and thousands in (None, *m.thousands))
-    return chosen or (Marks(decimal or ".", thousands or ","),)
+def _listed(words: str | Sequence[str]) -> tuple[str, ...]:
+    return (words,) if isinstance(words, str) else tuple(words)
 
 
 class _Text(NamedTuple):
@@ -142,19 +141,21 @@ def _read_parquet(source: Path) -> pl.DataFrame:
         raise DataError(f"{source} cannot be read as Parquet: {_first_line(error)}.") from error
 
 
-def _read_text(
-    file: _Text, usual: str, separator: str | None, marks: tuple[Marks, ...], missing: list[str]
-) -> pl.DataFrame:
-    names, separator = _header(file, usual, separator)
+def _read_text(file: _Text, usual: str, reading: Reading) -> tuple[pl.DataFrame, dict[str, Marks]]:
+    """The table, and the marks of numbers that were written with some."""
+    marks, missing = marks_of(reading.decimal, reading.thousands), [*MISSING, *reading.missing]
+    names, separator = _header(file, usual, reading.separator)
     check_names(names, str(file.path))
+    seen: dict[str, Marks] = {}
     try:
         frame, text = _first_try(file, separator, missing), None
         if frame is None or any(name != name.strip() for name in frame.columns) or _has_padding(frame):
             text = _without_padding(file, separator)
             frame = _parse(_as_csv(text), ",", missing)
-        if any(dtype == pl.String or dtype.is_temporal() for dtype in frame.dtypes):
+        comma = all(choice.decimal == "," for choice in marks)
+        if any(dtype == pl.String or dtype.is_temporal() or (comma and dtype.is_float()) for dtype in frame.dtypes):
             text = _as_text(file.source, separator, missing) if text is None else _as_text(_as_csv(text), ",", missing)
-            frame = with_written(frame, text, marks if separator != ";" else _decimal_comma_first(marks))
+            frame, seen = with_written(frame, text, marks if separator != ";" else _decimal_comma_first(marks))
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
         _check_lines(file, separator, len(names))
         raise DataError(f"{file.path} cannot be read: {_first_line(error)}.") from error
@@ -162,7 +163,7 @@ def _read_text(
         if frame[:, -1].null_count():  # polars fills a line that is too short with missing values
             _check_lines(file, separator, len(names))
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
-    return frame
+    return frame, seen
 
 
 def _first_try(file: _Text, separator: str, missing: list[str]) -> pl.DataFrame | None:

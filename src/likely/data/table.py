@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, Self, TypeVar
 
 import narwhals as nw
 import numpy as np
@@ -32,8 +32,12 @@ from .columns import (
 )
 from .dates import as_days, cycles_in
 from .frame import as_frame, column_of, is_number, some
+from .text_values import TextForm, read_written
 
 __all__ = ["Table"]
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class Table(TransformerMixin, Estimator):
@@ -41,8 +45,9 @@ class Table(TransformerMixin, Estimator):
 
     Columns are matched by name, in any order. A column that training had and a frame lacks is an error; columns that
     training did not have are not looked at, since tables to predict often carry more (an identifier, the target).
-    Constant columns become 0 and are listed in `constant_`. Text that looks like numbers stays a category: whoever made
-    it text may have meant that (postcodes). Rows in messages are counted from 0.
+    Constant columns become 0 and are listed in `constant_`. Text that is written as numbers (`52,353.57`, `12 %`,
+    `€ 5`) or dates (`31.12.2020`) is read as `read_table` reads it, with a `ReadingNote`; text of plain digits stays a
+    category: whoever made it text may have meant that (postcodes). Rows in messages are counted from 0.
 
     Parameters
     ----------
@@ -93,7 +98,7 @@ class Table(TransformerMixin, Estimator):
             raise DataError(
                 f"The table has {len(rows)} row{'s' * (len(rows) != 1)}; at least 2 are needed to learn from."
             )
-        self._keep([self._learn(column_of(rows, name)) for name in names])
+        self._keep(all_of(lambda name: self._learn(column_of(rows, name)), names))
         return self
 
     def transform(self, frame: Any) -> np.ndarray:
@@ -105,9 +110,13 @@ class Table(TransformerMixin, Estimator):
             raise DataError(f"The table lacks {len(absent)} columns that training had: {some(map(repr, absent))}.")
         out = np.empty((len(rows), len(self.feature_names_)), dtype=np.float32)
         start = 0
-        for column in self.columns_:
+
+        def encoded(column: Column) -> np.ndarray:
             block = column.encode(column_of(rows, column.name, "The table"), self.unseen)
             _check_size(column, block)
+            return block
+
+        for block in all_of(encoded, self.columns_):
             out[:, start : start + block.shape[1]] = block
             start += block.shape[1]
         return out
@@ -132,26 +141,29 @@ class Table(TransformerMixin, Estimator):
                 raise SpecError(f"Table({name}={getattr(self, name)!r}): {name} must be a list of column names.")
 
     def _learn(self, series: nw.Series[Any]) -> Column:
+        form = TextForm()
+        if series.name not in self.categories:
+            series, form = read_written(series)
         kind = kind_of(series)
         if kind == "empty":
             return Constant(series.name)
         if kind == "category" or series.name in self.categories:
             return self._learn_category(series)
         if kind == "date":
-            return self._learn_date(series)
+            return self._learn_date(series, form.date)
         values = as_numbers(series)
         mean, centre, scale, gaps = self._moments(values, series.name, standardize=kind != "boolean")
         if scale == 0 and not gaps:
             return Constant(series.name, "true" if kind == "boolean" and mean else f"{mean:g}")
-        return Number(series.name, kind, mean, centre, scale, gaps)
+        return Number(series.name, kind, mean, centre, scale, gaps, form.decimal, form.thousands)
 
-    def _learn_date(self, series: nw.Series[Any]) -> Column:
+    def _learn_date(self, series: nw.Series[Any], form: str) -> Column:
         days, aware = as_days(series)
         first = float(np.nanmin(days))
         mean, centre, scale, gaps = self._moments(days - first, series.name)
         if scale == 0 and not gaps:
             return Constant(series.name, str(series[0]))
-        return Date(series.name, first, aware, mean, centre, scale, gaps, cycles_in(days))
+        return Date(series.name, first, aware, mean, centre, scale, gaps, cycles_in(days), form)
 
     def _moments(self, values: np.ndarray, name: str, standardize: bool = True) -> tuple[float, float, float, bool]:
         """Mean, centre, scale (0 if constant), and whether values are missing."""
@@ -173,6 +185,13 @@ class Table(TransformerMixin, Estimator):
         if len(counts) == 1 and not gaps:
             return Constant(series.name, next(iter(counts)))
         self._check_levels(series, counts)
+        if series.dtype == nw.String and series.name not in self.categories and all(map(is_number, counts)):
+            from .written import note  # not before it is needed: it brings a library of tables
+
+            note(
+                f"`{series.name}` is text, so its numbers are categories; make them numbers if they are a quantity, or "
+                f"say that it is as it should be: Table(categories=[{series.name!r}])."
+            )
         reference = min(counts, key=lambda level: (-counts[level], level)) if self.reference else None
         return Category(series.name, tuple(sorted(counts)), reference, gaps)
 
@@ -210,6 +229,22 @@ class Table(TransformerMixin, Estimator):
                 if not (isinstance(column.get(name, 0), int | float) and math.isfinite(column.get(name, 0))):
                     raise ModelFileError(f"The file has a column with {name}={column[name]!r}; it must be a number.")
         self._keep([column_from_json(column) for column in learned["columns"]])
+
+
+def all_of(learn: Callable[[T], R], columns: Iterable[T]) -> list[R]:
+    """What is learned of each column, or one error that names all columns that do not fit."""
+    learned, problems = [], []
+    for column in columns:
+        try:
+            learned.append(learn(column))
+        except DataError as error:
+            problems.append(error)
+    if len(problems) == 1:
+        raise problems[0]
+    if problems:
+        listed = "\n".join(f"- {problem}" for problem in problems)
+        raise DataError(f"{len(problems)} columns do not fit:\n{listed}") from problems[0]
+    return learned
 
 
 def _check_size(column: Column, block: np.ndarray) -> None:

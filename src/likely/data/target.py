@@ -10,6 +10,7 @@ import numpy as np
 from ..core.errors import DataError
 from .columns import as_numbers, as_text, kind_of
 from .frame import column_of
+from .text_values import read_written
 
 __all__ = ["is_missing", "labels_of", "numbers_of", "task_of", "weights_of"]
 
@@ -26,7 +27,8 @@ def is_missing(series: nw.Series[Any]) -> np.ndarray:
 
 
 def numbers_of(target: nw.Series[Any], keep: np.ndarray | slice = slice(None)) -> np.ndarray:
-    """The targets of a regression, float64, in the rows to keep (all by default)."""
+    """The targets of a regression, float64, in the rows to keep (all by default); text such as `€ 5` is read."""
+    target, _ = read_written(target)
     kind = kind_of(target)
     if kind in ("category", "date"):
         example = f" (for example {target.drop_nulls()[0]!r})" if kind == "category" else ""

@@ -6,15 +6,27 @@ parts the thousands. Where two readings fit (1,234), the marks of the file decid
 
 from __future__ import annotations
 
+import shlex
 import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import polars as pl
 
-from ..core.errors import ReadingNote
+from ..core.errors import DataError, ReadingNote
 
-__all__ = ["MARKS", "Marks", "Written", "mostly_numbers", "note", "with_written", "written_dates", "written_numbers"]
+__all__ = [
+    "MARKS",
+    "Marks",
+    "Written",
+    "marks_of",
+    "mostly_numbers",
+    "not_numbers",
+    "note",
+    "with_written",
+    "written_dates",
+    "written_numbers",
+]
 
 CURRENCY = r"(?:[$€£¥₹₽₩₺]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|kr\.?|Rs\.?)"
 SPACES = "\u0020\u00a0\u2009\u202f"
@@ -24,10 +36,11 @@ SHOWN = 3
 MOSTLY = 0.8
 """The fraction of numbers from which on a column of text was meant to be one of numbers."""
 DATES = (
+    "%Y-%m-%d",
     "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d",
     "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y",
 )  # fmt: skip
-TIMES = ("", " %H:%M", " %H:%M:%S")
+TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
 
 
 @dataclass(frozen=True)
@@ -51,21 +64,61 @@ class Marks:
 MARKS = (Marks(".", ","), Marks(",", "."), Marks(".", " "), Marks(",", " "), Marks(".", "'’"), Marks(",", "'’"))
 
 
+def marks_of(decimal: str | None, thousands: str | None) -> tuple[Marks, ...]:
+    """The marks that written numbers may have; all that are known if none are given.
+
+    >>> marks_of(",", None)[0]
+    Marks(decimal=',', thousands='.')
+    """
+    if decimal not in (None, ".", ","):
+        raise DataError(f"decimal={decimal!r}: decimals are parted by '.' or ','.")
+    if thousands not in (None, ".", ",", " ", "'") or (thousands is not None and thousands == decimal):
+        raise DataError(
+            f"thousands={thousands!r}: thousands are parted by ',', '.', ' ' or \"'\", not as decimals are."
+        )
+    chosen = tuple(m for m in MARKS if decimal in (None, m.decimal) and thousands in (None, *m.thousands))
+    return chosen or (Marks(decimal or ".", thousands or ","),)
+
+
 class Written(NamedTuple):
-    """A column read from text: its values, and one value as it was written."""
+    """A column read from text: its values, one value as it was written, and the marks or the form of all of them."""
 
     values: pl.Series
     example: str
     marks: Marks | None = None
+    form: str = ""
 
 
-def with_written(frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]) -> pl.DataFrame:
-    """The frame with columns of text that are written numbers or dates read as such."""
-    columns = []
+def with_written(
+    frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]
+) -> tuple[pl.DataFrame, dict[str, Marks]]:
+    """The frame with columns of text that are written numbers or dates read as such, and the marks of the numbers."""
+    columns, seen = [], {}
+    points = all(choice.decimal == "," for choice in marks)  # so that a point parts thousands
     for series, raw in zip(frame.iter_columns(), text.iter_columns(), strict=True):
+        if series.dtype == pl.String or (points and series.dtype == pl.Float64):
+            numbers = _numbers_in(series, raw, marks)
+            if numbers is not None and numbers.marks is not None:
+                seen[series.name] = numbers.marks
+                columns.append(numbers.values.rename(series.name))
+                continue
         written = _column(series, raw, marks)
         columns.append(series if written is None else written.rename(series.name))
-    return pl.DataFrame(columns)
+    return pl.DataFrame(columns), seen
+
+
+def _numbers_in(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> Written | None:
+    """The numbers of a column of text; of a column of numbers, where the marks tell that its points part thousands."""
+    numbers = written_numbers(raw, marks)
+    if numbers is None:
+        if series.dtype == pl.Float64 and raw.str.contains(".", literal=True).any():
+            note(f"`{series.name}` has decimal points, other than the marks say; read as they stand.")
+        return None
+    if series.dtype == pl.Float64 and numbers.values.equals(series, check_names=False):
+        return None
+    place = raw.to_list().index(numbers.example)
+    note(f"read {numbers.example} as {numbers.values[place]:.15g} in `{series.name}`.")
+    return numbers
 
 
 def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.Series | None:
@@ -78,17 +131,13 @@ def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.S
         return None
     if series.dtype != pl.String:
         return None
-    numbers = written_numbers(raw, marks)
-    if numbers is not None:
-        place = raw.to_list().index(numbers.example)
-        note(f"read {numbers.example} as {numbers.values[place]:.15g} in `{name}`.")
-        return numbers.values
     rows = mostly_numbers(raw, marks)
     if rows:
         shown = ", ".join(f"{raw[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
         note(
             f"`{name}` is text: {len(rows)} of {len(raw) - raw.null_count()} values are not numbers ({shown}, counted "
-            f"from 0). Fix them, or say that they are missing: read_table(path, missing=[{raw[rows[0]]!r}])."
+            f"from 0). Fix them, or say that they are missing: read_table(path, missing=[{raw[rows[0]]!r}]), "
+            f"--missing {shlex.quote(str(raw[rows[0]]))}."
         )
         return None
     return _date(raw)
@@ -137,15 +186,22 @@ def mostly_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[
     >>> mostly_numbers(pl.Series(["1", "2", "3", "4", "many"]))
     [4]
     """
-    text = _clean(series)
-    count = len(text) - text.null_count()
+    count = len(series) - series.null_count()
     if count < 5:
         return []
-    for choice in marks:
-        hit = text.str.contains(choice.pattern)
-        if MOSTLY * count <= int(hit.sum()) < count:
-            return [row for row, good in enumerate(hit.to_list()) if good is False]
-    return []
+    rows = not_numbers(series, marks)
+    return rows if count - len(rows) >= MOSTLY * count else []
+
+
+def not_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[int]:
+    """The rows that are not numbers by the marks under which the fewest are not.
+
+    >>> not_numbers(pl.Series(["1.200,5", "none", "7"]))
+    [1]
+    """
+    text = _clean(series)
+    wrong = [[row for row, good in enumerate(text.str.contains(m.pattern).to_list()) if good is False] for m in marks]
+    return min(wrong, key=len)
 
 
 def written_dates(series: pl.Series) -> Written | list[str] | None:
@@ -169,10 +225,10 @@ def written_dates(series: pl.Series) -> Written | list[str] | None:
                 fitting[form + time] = values
     if not fitting:
         return None
-    first, *others = fitting.values()
-    if any(not first.equals(other) for other in others):
+    (form, first), *others = fitting.items()
+    if any(not first.equals(other) for _, other in others):
         return list(fitting)
-    return Written(first, str(series.drop_nulls()[0]))
+    return Written(first, str(series.drop_nulls()[0]), form=form)
 
 
 def _is_sensible(values: pl.Series) -> bool:

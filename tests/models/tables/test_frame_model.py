@@ -118,7 +118,7 @@ def test_bad_tables_are_told_by_the_names_of_their_columns():
     model = FrameModel(Mixture(Normal(), 2, random_state=0)).fit(table)
     with pytest.raises(DataError, match="Column 'colour' has 'green' at row 0, which training did not show"):
         model.predict({"size": [1.0], "visits": [1], "colour": ["green"], "member": [True]})
-    with pytest.raises(DataError, match="Column 'size' holds category values; training had numbers there"):
+    with pytest.raises(DataError, match="Column 'size' was a number in training and is text now: 'a' at row 0"):
         model.predict({"size": ["a"], "visits": [1], "colour": ["red"], "member": [True]})
     with pytest.raises(DataError, match="Mixture has no hidden states to decode; HiddenMarkov has"):
         model.decode(table)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from inspect import signature
+from types import MappingProxyType
 from typing import Any, Self
 
 import narwhals as nw
@@ -22,6 +23,7 @@ from ...core.estimator import Estimator
 from ...data.coded import Coded, coded_from_json, table_of
 from ...data.columns import as_text
 from ...data.frame import as_frame, column_of
+from ...data.reading import Reading
 from ...likelihoods import Bernoulli, Categorical, Likelihood
 from ..generative.rows import RowForm
 
@@ -45,6 +47,8 @@ class FrameModel(Estimator):
     """
 
     form_: Form
+    reading_: Mapping[str, Any] = MappingProxyType({})
+    """How the text of tables is read, where the command line learned from one that had to be told."""
 
     def __init__(self, model: Any, columns: Sequence[str] | None = None, sequence: str | None = None) -> None:
         self.model = model
@@ -243,13 +247,15 @@ class FrameModel(Estimator):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         model, tensors = self.model_._state()
-        return {"coded": [column.to_json() for column in self.coded_], "form": self.form_, "model": model}, tensors
+        learned = {"coded": [column.to_json() for column in self.coded_], "form": self.form_, "model": model}
+        return learned | ({"reading": self.reading_} if self.reading_ else {}), tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.coded_ = list(coded_from_json(learned["coded"]))
         if learned["form"] not in ("pandas", "polars"):
             raise ModelFileError(f"The file has a table of an unknown kind {learned['form']!r}.")
         self.form_ = learned["form"]
+        self.reading_ = Reading.of(learned.get("reading", {})).given()
         self._name()
         self.model_ = self._suited()
         self.model_._restore(learned["model"], tensors)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any, Self
 
 import narwhals as nw
@@ -21,6 +22,7 @@ from torch.distributions import Distribution
 from ...core.errors import DataError, SpecError
 from ...core.estimator import Estimator
 from ...data.frame import as_frame, column_of
+from ...data.reading import Reading
 from ...data.table import Table
 from ...data.target import is_missing, labels_of, numbers_of, weights_of
 from ...data.text_column import TextColumn
@@ -44,6 +46,9 @@ class TableModel(Estimator):
     >>> model.predict({"area": [40, 60], "city": ["Oslo", "Voss"]}).round(2)
     array([4., 3.])
     """
+
+    reading_: Mapping[str, Any] = MappingProxyType({})
+    """How the text of tables is read, where the command line learned from one that had to be told."""
 
     def __init__(self, model: Any, target: str, table: Table | TextColumn | None = None) -> None:
         self.model = model
@@ -224,11 +229,12 @@ class TableModel(Estimator):
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         table, _ = self.table_._state()
         model, tensors = self.model_._state()
-        return {"table": table, "model": model}, tensors
+        return {"table": table, "model": model, **({"reading": self.reading_} if self.reading_ else {})}, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         self.table_ = clone(self.table) if self.table is not None else Table()
         self.table_._restore(learned["table"], {})
+        self.reading_ = Reading.of(learned.get("reading", {})).given()
         self.model_ = clone(self.model)
         self.model_._restore(learned["model"], tensors)
         self._mirror()
