@@ -1,8 +1,8 @@
 """The distribution of a target given a network's output: p(y | η).
 
-    numbers     Normal, StudentT, Laplace,         positive    Gamma, Exponential       between 0 and 1    Beta
-                NormalMixture
-    labels      Bernoulli, Categorical, Ordinal    counts      Poisson, NegativeBinomial, Binomial
+    numbers     Normal, StudentT, Laplace,         positive    Gamma, Exponential,      between 0 and 1    Beta
+                NormalMixture                                  LogNormal
+    labels      Bernoulli, Categorical, Ordinal    counts      Poisson, NegativeBinomial, ZeroInflated, Binomial
     sequences   Chain, of labels
     vectors     MultivariateNormal                 several of mixed kinds               Product
 
