@@ -75,8 +75,9 @@ def _check_family(model: Any, exposure: Any) -> None:
         raise SpecError(f"{likelihood!r} has no single number of η that an offset could join; fit its parts apart.")
     if exposure is not None and likelihood.link != "log":
         raise SpecError(
-            f"exposure= multiplies a mean exp(η), as Poisson, NegativeBinomial, ZeroInflated, Gamma, Exponential and "
-            f"LogNormal have it; {likelihood!r} has none. Give offset=, which is added to η, or make the exposure a column of X."
+            "exposure= multiplies a mean exp(η), as Poisson, NegativeBinomial, ZeroInflated, Gamma, Exponential and "
+            f"LogNormal have it; {likelihood!r} has none. Give offset=, which is added to η, or make the exposure a "
+            "column of X."
         )
 
 
