@@ -35,6 +35,7 @@ ROOMS = (
     "kernels",
     "robust",
     "theory",
+    "theory.explain",
 )
 
 BASES = {

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .attacks import perturbation, robustness
 from .attentions import attention
+from .attributions import attribution
 from .capacities import capacity
 from .chains import rank, trace
 from .comparison import bias_variance, leaderboard
@@ -35,6 +36,7 @@ from .training import history
 
 __all__ = [
     "attention",
+    "attribution",
     "bias_variance",
     "breakpoints",
     "calibration",

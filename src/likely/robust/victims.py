@@ -36,6 +36,9 @@ DEVIATIONS = 2.0
 """How far off a prediction may be, in standard deviations of the prediction, where no threshold is given."""
 
 
+PURPOSE = "attacks and certificates"
+
+
 class Victim(ABC):
     """What attacks ask (see `likely.optim.ascent.Victim`), and the door: rows and targets in, answers out."""
 
@@ -45,6 +48,8 @@ class Victim(ABC):
     """Rows to be attacked at once."""
     work: float = math.inf
     """Multiply-adds of the largest operation on these rows."""
+    purpose: str = PURPOSE
+    """Who asks, for messages."""
 
     @abstractmethod
     def read(self, X: Any) -> Tensor:
@@ -104,14 +109,15 @@ class _Fitted(Victim):
         x = model._rows(X)
         name = type(model).__name__
         if not isinstance(x, Tensor):
-            raise DataError(f"X has {x.kind}s; attacks and certificates take rows of one shape.")
+            raise DataError(f"X has {x.kind}s; {self.purpose} take rows of one shape.")
         if model.plan_.integer:
             raise DataError(
-                f"The {name}'s inputs are tokens (integers), which have no small changes; attacks take numbers."
+                f"The {name}'s inputs are tokens (integers), which have no small changes; {self.purpose} take numbers."
             )
         if model.positions_ and model.likelihood_.labels:
             raise DataError(
-                f"The {name} has labels at positions {model.positions_}; attacks take models of one label per row."
+                f"The {name} has labels at positions {model.positions_}; {self.purpose} take models of one label per "
+                "row."
             )
         posterior = model.posterior_
         self.linear = bool(model.plan_.linear) and len(posterior) == 1
@@ -236,15 +242,21 @@ class _Function(_Labelled):
         return answers != as_array(y)
 
 
-def victim_of(model: Any, threshold: Any = None) -> Victim:
-    """The victim that a model is."""
+def victim_of(model: Any, threshold: Any = None, purpose: str = PURPOSE) -> Victim:
+    """The victim that a model is: what it answers, as a differentiable function of rows in the units of X."""
+    victim = _victim_of(model, threshold, purpose)
+    victim.purpose = purpose
+    return victim
+
+
+def _victim_of(model: Any, threshold: Any, purpose: str) -> Victim:
     if isinstance(model, Classifier):
         return _FittedClassifier(model)
     if isinstance(model, Regressor):
         return _FittedRegressor(model, threshold)
     if hasattr(model, "fit") or not callable(model):
         raise SpecError(
-            f"model is a {type(model).__name__}; attacks and certificates take a fitted Classifier or Regressor, or a "
+            f"model is a {type(model).__name__}; {purpose} take a fitted Classifier or Regressor, or a "
             "function from rows (n, …) to logits (n, classes)."
         )
     return _Function(model)

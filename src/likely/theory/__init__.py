@@ -6,6 +6,7 @@ convergence              how fast descent must come near a minimum, and how fast
 convolution              convolutions as Toeplitz matrices and as products of Fourier transforms; sizes and parameters
 differentiate            derivatives by forward and by reverse mode: JVP, VJP, Jacobian, Hessian
 double_descent           the error on new rows falls, peaks where a model can just repeat its data, and falls again
+explain                  why a model said what it did: gradients, occlusion, attention, Shapley values
 gradient_health          what each layer sends forward and gets back; whether input gradients are shattered
 implicit_regularisation  what finite steps, mini-batches and stopping early add to a loss
 linear_regions           the exact linear regions of ReLU networks on a line or in a plane, and their bounds
@@ -17,6 +18,7 @@ weisfeiler_lehman        colours that tell graphs apart, and what graph networks
 
 from __future__ import annotations
 
+from . import explain
 from .bounds import (
     binary_kl,
     hoeffding_bound,
@@ -95,6 +97,7 @@ __all__ = [
     "descent_filter",
     "double_descent",
     "early_stopping",
+    "explain",
     "flow",
     "fourier",
     "gaussian_descent",

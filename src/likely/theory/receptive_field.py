@@ -33,7 +33,7 @@ from ..networks.layers.resample import (
 from ..networks.res_net import ConvResidual
 from ..networks.u_net import Level, Padded, PositionsFirst
 
-__all__ = ["Field", "reach", "receptive_field", "receptive_gradient", "receptive_span"]
+__all__ = ["ENDS", "Field", "in_order", "reach", "receptive_field", "receptive_gradient", "receptive_span"]
 
 HALF = Fraction(1, 2)
 ENDS = (PositionMean, PositionsFirst, nn.Flatten, nn.Linear, nn.AdaptiveAvgPool1d, nn.AdaptiveAvgPool2d)
@@ -236,7 +236,7 @@ def _convolutional(network: Network | nn.Module, in_shape: Sequence[int]) -> lis
         with isolated(0):
             module = as_network(network).build(tuple(in_shape), 1)
     convolutional: list[nn.Module] = []
-    for layer in _flat(module):
+    for layer in in_order(module):
         if isinstance(layer, ENDS):
             break
         convolutional.append(layer)
@@ -245,10 +245,11 @@ def _convolutional(network: Network | nn.Module, in_shape: Sequence[int]) -> lis
     return convolutional
 
 
-def _flat(module: nn.Module) -> list[nn.Module]:
+def in_order(module: nn.Module) -> list[nn.Module]:
+    """The layers of a module, those of sequences within it too, in the order in which they are run."""
     if not isinstance(module, nn.Sequential):
         return [module]
-    return [leaf for layer in module for leaf in _flat(layer)]
+    return [leaf for layer in module for leaf in in_order(layer)]
 
 
 def _upto(layers: list[nn.Module], layer: int) -> list[nn.Module]:

@@ -1,0 +1,241 @@
+"""Explanations by gradients: at the row itself, along the way to it, and around it.
+
+saliency               ∂f(x)/∂x
+integrated gradients   (x − b) ∘ ∫₀¹ ∂f/∂x (b + t(x − b)) dt,     whose sum is f(x) − f(b)
+SmoothGrad             E ∂f/∂x (x + ε),   ε ~ Normal(0, σ²)
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ...core.errors import ApproximationWarning, DataError, SpecError
+from ...core.random import isolated, seed_of
+from ...core.spec import is_integer
+from ...models.supervised.base import as_array
+from .attribution import Attribution
+from .outputs import Output, differentiable
+
+__all__ = ["integrated_gradients", "saliency", "smooth_grad"]
+
+CELLS = 16
+"""Parts that the way from the baseline is cut into at first."""
+ROUNDS = 40
+"""How often parts are halved at most."""
+NEAR = 0.3
+"""Parts are halved whose error is at least this much of the largest of their row."""
+CHUNK = 1 << 22
+"""Numbers of x that are differentiated at once."""
+
+
+def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto") -> Attribution:
+    """∂f(x)/∂x of each row: how f changes with each input, in units of f per unit of X.
+
+    f is the log-odds of the class `target` (by default each row's most probable class), its "probability", or a
+    regressor's mean. `abs(values)` are the usual map; where f saturates, integrated gradients say more.
+
+    >>> from likely import Regressor
+    >>> model = Regressor().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [1.0, 2.0, 5.0, 6.0])
+    >>> bool(np.allclose(saliency(model, [[1.0, 1.0]]).values, model.coef_))
+    True
+    """
+    output = differentiable(model, of)
+    x = output.read(X)
+    place = output.places(x, target)
+    return _attribution(output, x, place, output.gradient(x, place), "saliency", model=model)
+
+
+def integrated_gradients(
+    model: Any, X: Any, target: Any = None, *, baseline: Any = 0.0, of: str = "auto", tol: float = 1e-4
+) -> Attribution:
+    """Gradients along the straight way from a `baseline` to each row, times the way: they sum to f(x) − f(baseline).
+
+    `baseline` is a number, a row, or a row for each of X: what stands for "nothing there", such as a black image or
+    the mean of the columns. Parts of the way are halved where the sum is not yet right, as at the kinks of a ReLU
+    network, until it is to `tol`, in units of f or of |f(x) − f(baseline)| if that is above 1.
+
+    >>> from likely import Classifier
+    >>> X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]], [0, 0, 1, 1]
+    >>> model = Classifier(network="mlp([8])", inference="map(adam(0.1), epochs=50)", random_state=0).fit(X, y)
+    >>> explained = integrated_gradients(model, X)
+    >>> bool((abs(explained.gap) < 1e-4 * np.maximum(1, abs(explained.output - explained.baseline))).all())
+    True
+    """
+    if not 0 < tol < 1:
+        raise SpecError(f"tol={tol!r} must lie between 0 and 1.")
+    output = differentiable(model, of)
+    x = output.read(X)
+    start = _baseline(baseline, x)
+    place = output.places(x, target)
+    values, at_start = _integrated(output, x, start, place, tol)
+    found = _attribution(output, x, place, values, "integrated gradients", at_start, model)
+    assert found.gap is not None
+    assert found.baseline is not None
+    allowed = tol * np.maximum(1.0, np.abs(found.output - found.baseline))
+    if bool((np.abs(found.gap) > allowed).any()):
+        worst = int(np.argmax(np.abs(found.gap) - allowed))
+        warnings.warn(
+            f"Row {worst}: the attributions miss f(x) − f(baseline) by {found.gap[worst]:.2g}, more than tol={tol:g}; "
+            "f jumps on the way, or is drawn at random.",
+            ApproximationWarning,
+            stacklevel=2,
+        )
+    return found
+
+
+def smooth_grad(
+    model: Any,
+    X: Any,
+    target: Any = None,
+    *,
+    noise: float = 0.15,
+    draws: int = 32,
+    of: str = "auto",
+    random_state: Any = None,
+) -> Attribution:
+    """The mean gradient around each row: noise of `noise` times the standard deviation of each input of X is added.
+
+    Of one row, or of inputs that do not vary, the deviation of all numbers of X is taken. `standard_error` says how
+    exactly the mean of `draws` is known.
+
+    >>> from likely import Regressor
+    >>> model = Regressor().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [1.0, 2.0, 5.0, 6.0])
+    >>> bool(np.allclose(smooth_grad(model, [[1.0, 1.0], [2.0, 3.0]], random_state=0).values, model.coef_))
+    True
+    """
+    if not noise > 0 or not is_integer(draws, 2):
+        raise SpecError(f"noise={noise!r} must be positive, and draws={draws!r} 2 or more.")
+    output = differentiable(model, of)
+    x = output.read(X)
+    place = output.places(x, target)
+    overall = x.std() if x.numel() > 1 else x.new_ones(())
+    overall = torch.where(overall > 0, overall, 1.0)
+    own = x.std(0) if len(x) > 1 and x.ndim == 2 else overall.expand(x.shape[1:])
+    scale = noise * torch.where(own > 0, own, overall)
+    mean, square = torch.zeros_like(x, dtype=torch.float64), torch.zeros_like(x, dtype=torch.float64)
+    with isolated(seed_of(random_state)):
+        for count in range(1, draws + 1):  # Welford's sums
+            gradient = output.gradient(x + scale * torch.randn_like(x), place).double()
+            delta = gradient - mean
+            mean += delta / count
+            square += delta * (gradient - mean)
+    error = (square / (draws * (draws - 1))).sqrt()
+    return _attribution(output, x, place, mean, "SmoothGrad", error=error, model=model)
+
+
+def _integrated(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> tuple[Tensor, Tensor]:
+    """The attributions of each row, and f at its baseline."""
+    rows = max(1, min(len(x), CHUNK // (CELLS * max(1, x[0].numel()))))
+    parts = [
+        _of_rows(output, x[i : i + rows], start[i : i + rows], place[i : i + rows], tol) for i in range(0, len(x), rows)
+    ]
+    return torch.cat([values for values, _ in parts]), torch.cat([at_start for _, at_start in parts])
+
+
+class _Cells(NamedTuple):
+    """Parts of the ways of rows, with f at both ends and in the middle, and the gradient in the middle."""
+
+    owner: Tensor
+    low: Tensor
+    width: Tensor
+    ends: Tensor
+    """f at the two ends, (cells, 2)."""
+    middle: Tensor
+    gradient: Tensor
+
+    def only(self, chosen: Tensor) -> _Cells:
+        return _Cells(*(part[chosen] for part in self))
+
+
+def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> tuple[Tensor, Tensor]:
+    """Each cell has a gradient in its middle and a change of f; those that disagree most are halved, row by row."""
+    way, count = x - start, len(x)
+
+    def looked_at(owner: Tensor, low: Tensor, width: Tensor, ends: Tensor) -> _Cells:
+        points = start[owner] + _column(low + width / 2, way).to(way) * way[owner]
+        middle, gradient = output.with_gradient(points, place[owner])
+        return _Cells(owner, low, width, ends, middle.double(), gradient)
+
+    def wrong(cells: _Cells) -> Tensor:
+        along = (cells.gradient * way[cells.owner]).flatten(1).sum(1).double()
+        return along * cells.width - (cells.ends[:, 1] - cells.ends[:, 0])
+
+    def add(cells: _Cells) -> None:
+        total.index_add_(0, cells.owner, cells.gradient.double() * _column(cells.width, x))
+        settled.index_add_(0, cells.owner, wrong(cells))
+
+    marks = torch.linspace(0, 1, CELLS + 1, dtype=torch.float64, device=x.device)
+    at_marks = torch.stack([output.values(start + mark.to(x) * way, place).double() for mark in marks], 1)
+    allowed = 0.5 * tol * (at_marks[:, -1] - at_marks[:, 0]).abs().clamp_min(1.0)
+    total = torch.zeros_like(x, dtype=torch.float64)
+    settled = torch.zeros(count, dtype=torch.float64, device=x.device)  # what cells that are done are wrong by
+    ends = torch.stack([at_marks[:, :-1], at_marks[:, 1:]], -1).reshape(-1, 2)
+    owner = torch.arange(count, device=x.device).repeat_interleave(CELLS)
+    cells = looked_at(owner, marks[:-1].repeat(count), marks.diff().repeat(count), ends)
+    for _ in range(ROUNDS):
+        error = wrong(cells)
+        worst = torch.zeros_like(allowed).scatter_reduce(0, cells.owner, error.abs(), "amax")
+        open_rows = (settled.index_add(0, cells.owner, error).abs() > allowed) | (worst > 0.5 * allowed)
+        kept = ~open_rows[cells.owner]
+        add(cells.only(kept))
+        cells, error = cells.only(~kept), error[~kept]
+        if not len(error):
+            return total * way.double(), at_marks[:, 0]
+        halved = error.abs() >= NEAR * worst[cells.owner]
+        left, rest = cells.only(halved), cells.only(~halved)
+        parts = looked_at(
+            left.owner.repeat(2),
+            torch.cat([left.low, left.low + left.width / 2]),
+            left.width.repeat(2) / 2,
+            torch.cat([torch.stack([left.ends[:, 0], left.middle], 1), torch.stack([left.middle, left.ends[:, 1]], 1)]),
+        )
+        cells = _Cells(*(torch.cat([one, other]) for one, other in zip(rest, parts, strict=True)))
+    add(cells)
+    return total * way.double(), at_marks[:, 0]
+
+
+def _column(values: Tensor, like: Tensor) -> Tensor:
+    return values.view(-1, *(1,) * (like.ndim - 1))
+
+
+def _baseline(baseline: Any, x: Tensor) -> Tensor:
+    try:
+        given = baseline if isinstance(baseline, Tensor) else torch.as_tensor(np.asarray(baseline, dtype=float))
+        start = given.to(x).expand_as(x)
+    except (TypeError, ValueError, RuntimeError) as error:
+        shape = getattr(baseline, "shape", None) or type(baseline).__name__
+        raise DataError(
+            f"baseline is {shape}; a number, a row {tuple(x.shape[1:])} or rows {tuple(x.shape)} would do."
+        ) from error
+    if not bool(start.isfinite().all()):
+        raise DataError("baseline has values that are not finite.")
+    return start
+
+
+def _attribution(
+    output: Output,
+    x: Tensor,
+    place: Tensor,
+    values: Tensor,
+    method: str,
+    at_start: Tensor | None = None,
+    model: Any = None,
+    error: Tensor | None = None,
+) -> Attribution:
+    names = getattr(model, "feature_names_in_", None)
+    return Attribution(
+        as_array(values.double()),
+        method,
+        output.of,
+        output.explained,
+        as_array(output.values(x, place).double()),
+        None if at_start is None else as_array(at_start),
+        None if error is None else as_array(error),
+        as_array(x.double()),
+        None if names is None else tuple(map(str, names)),
+    )

@@ -1,0 +1,202 @@
+"""What is explained: one number for each row, as a function of its inputs.
+
+    labels    log-odds  log p(k | x) − log(1 − p(k | x)),   or the probability p(k | x)
+    numbers   the mean of y given x
+
+p is the average over the posterior. Fitted classifiers and regressors, and functions of tensors, are differentiable;
+any other model is asked through `predict_proba` or `predict`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from ...core.errors import DataError, SpecError
+from ...core.threads import threads_for
+from ...models import Classifier, Regressor
+from ...models.supervised.base import as_array
+from ...robust.victims import Victim, victim_of
+from .places import places_of
+
+__all__ = ["Output", "asked_output", "differentiable"]
+
+BLOCK = 256
+"""Rows of a function that are taken at once."""
+LEAST = 1e-12
+"""A probability of 0 or 1 that a model gives as such is taken for this far from it, so that its log-odds are finite."""
+
+
+class Output:
+    """f of rows: read them once, choose what is explained of each, then ask as often as needed."""
+
+    of: str = "output"
+    classes: np.ndarray | None = None
+    rows: int = BLOCK
+    work: float = float("inf")
+    explained: np.ndarray | None = None
+    """The name of what is explained of each row, once `places` has been asked."""
+
+    def read(self, X: Any) -> Tensor:
+        """Rows as `scores` takes them."""
+        raise NotImplementedError
+
+    def scores(self, x: Tensor) -> Tensor:
+        """Every number that could be explained, (n, k)."""
+        raise NotImplementedError
+
+    def pick(self, scores: Tensor, place: Tensor) -> Tensor:
+        """The one that is, (n,), at each row's place among k."""
+        return scores.gather(1, place.unsqueeze(1)).squeeze(1)
+
+    def places(self, x: Tensor, target: Any) -> Tensor:
+        """Where what is explained of each row stands among the scores: of its most probable class, if none is given."""
+        given = target.cpu() if isinstance(target, Tensor) else target
+        with torch.no_grad():
+            scores = torch.cat([self.scores(part) for part in x.split(self.rows)])
+        place, self.explained = places_of(as_array(scores), given, self.classes)
+        return torch.from_numpy(np.array(place)).to(x.device)
+
+    def __call__(self, x: Tensor, place: Tensor) -> Tensor:
+        """f of each row, (n,)."""
+        return self.pick(self.scores(x), place)
+
+    @torch.no_grad()
+    def values(self, x: Tensor, place: Tensor) -> Tensor:
+        """f of many rows, in blocks."""
+        with threads_for(self.work):
+            parts = zip(x.split(self.rows), place.split(self.rows), strict=True)
+            return torch.cat([self(rows, own) for rows, own in parts])
+
+    def gradient(self, x: Tensor, place: Tensor) -> Tensor:
+        """∂f/∂x of many rows."""
+        return self.with_gradient(x, place)[1]
+
+    def with_gradient(self, x: Tensor, place: Tensor) -> tuple[Tensor, Tensor]:
+        """f and ∂f/∂x of many rows, in blocks."""
+        values, gradients = [], []
+        with threads_for(self.work), torch.enable_grad():
+            for rows, own in zip(x.split(self.rows), place.split(self.rows), strict=True):
+                at = rows.detach().requires_grad_()
+                f = self(at, own)
+                if not f.requires_grad:
+                    raise SpecError(
+                        "The output does not depend on x by a differentiable way: a network with steps (sign, round) "
+                        "or of another library has no gradients; use occlusion or shapley."
+                    )
+                gradients.append(torch.autograd.grad(f.sum(), at)[0])
+                values.append(f.detach())
+        return torch.cat(values), torch.cat(gradients)
+
+
+class _Fitted(Output):
+    """A fitted classifier or regressor: what attacks ask, read as log-odds, probabilities or means."""
+
+    def __init__(self, model: Any, of: str) -> None:
+        self.victim: Victim = victim_of(model, purpose="explanations by gradients and of tensors")
+        self.of = of
+        self.classes = model.classes_ if isinstance(model, Classifier) else None
+
+    def read(self, X: Any) -> Tensor:
+        x = self.victim.read(X)
+        self.rows, self.work = self.victim.rows, self.victim.work
+        return x
+
+    def scores(self, x: Tensor) -> Tensor:
+        return of_scores(self.victim.scores(x), self.of)
+
+
+class _Function(Output):
+    """Any function from rows (n, …) to numbers (n,) or (n, k), such as a module."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = function
+
+    def read(self, X: Any) -> Tensor:
+        x = X.detach() if isinstance(X, Tensor) else torch.from_numpy(np.array(X))
+        weights = self.function.parameters() if isinstance(self.function, nn.Module) else iter(())
+        like = next(weights, x if x.is_floating_point() else torch.empty(0))
+        x = x.to(like.device, like.dtype)
+        if x.ndim < 2 or not len(x) or not bool(x.isfinite().all()):
+            raise DataError(f"X must have rows (n, …) of finite numbers; found shape {tuple(x.shape)}.")
+        return x
+
+    def scores(self, x: Tensor) -> Tensor:
+        given = self.function(x)
+        if not isinstance(given, Tensor) or given.ndim not in (1, 2) or len(given) != len(x):
+            shape = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+            raise SpecError(f"model must give numbers (n,) or (n, k) for n rows; for {len(x)} it gave {shape}.")
+        return given.unsqueeze(1) if given.ndim == 1 else given
+
+
+def differentiable(model: Any, of: str = "auto") -> Output:
+    """The output of a model that has gradients.
+
+    >>> differentiable(nn.Linear(2, 3)).of
+    'output'
+    """
+    if isinstance(model, Classifier):
+        return _Fitted(model, _chosen(of, ("log_odds", "probability")))
+    if isinstance(model, Regressor):
+        return _Fitted(model, _chosen(of, ("mean",)))
+    if hasattr(model, "fit") or not callable(model):
+        raise SpecError(
+            f"model is a {type(model).__name__}; explanations by gradients take a fitted Classifier or Regressor, or a "
+            "function of tensors (n, …) to numbers; occlusion and shapley take anything that predicts."
+        )
+    _chosen(of, ("output",))
+    return _Function(model)
+
+
+def asked_output(model: Any, of: str = "auto") -> tuple[Callable[[Any], np.ndarray], str, np.ndarray | None]:
+    """A function of rows of any kind to all its scores (n, k); what they are; and the classes, if it has those."""
+    if hasattr(model, "predict_proba") and getattr(model, "classes_", None) is not None:
+        chosen = _chosen(of, ("log_odds", "probability"))
+        return lambda X: _log_odds(model.predict_proba(X), chosen), chosen, np.asarray(model.classes_)
+    if hasattr(model, "predict"):
+        return lambda X: _columns(model.predict(X)), _chosen(of, ("mean",)), None
+    if not callable(model):
+        raise SpecError(f"model is a {type(model).__name__}; it must have predict_proba or predict, or be a function.")
+    return lambda X: _columns(model(X)), _chosen(of, ("output",)), None
+
+
+def of_scores(log_probs: Tensor, of: str) -> Tensor:
+    """Log-odds or probabilities of log-probabilities (n, classes); means as they are.
+
+    >>> of_scores(torch.tensor([[0.25, 0.75]]).log(), "log_odds").exp()
+    tensor([[0.3333, 3.0000]])
+    """
+    if of == "mean":
+        return log_probs
+    if of == "probability":
+        return log_probs.softmax(1)
+    others = log_probs.unsqueeze(1).expand(-1, log_probs.shape[1], -1)
+    own = torch.eye(log_probs.shape[1], dtype=torch.bool, device=log_probs.device)
+    return log_probs - others.masked_fill(own, -torch.inf).logsumexp(2)
+
+
+def _log_odds(probabilities: Any, of: str) -> np.ndarray:
+    values = np.asarray(probabilities, dtype=float)
+    if of == "probability":
+        return values
+    inside = np.clip(values, LEAST, 1 - LEAST)
+    return np.log(inside) - np.log1p(-inside)
+
+
+def _columns(answers: Any) -> np.ndarray:
+    values = np.asarray(answers.detach().cpu() if isinstance(answers, Tensor) else answers)
+    if values.dtype.kind not in "fiub":
+        raise SpecError(f"model predicts {values.dtype} and has no predict_proba; numbers are explained.")
+    return values.astype(float).reshape(len(values), -1)
+
+
+def _chosen(of: str, known: tuple[str, ...]) -> str:
+    if of == "auto":
+        return known[0]
+    if of not in known:
+        raise SpecError(f"of={of!r} must be {' or '.join(known)} for this model.")
+    return of

@@ -1,0 +1,137 @@
+"""Gradients are those of differences; what is integrated sums to what it should; noise leaves a line as it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from likely import Classifier, GaussianProcess
+from likely.core.errors import ApproximationWarning, DataError, SpecError
+from likely.inference import MAP
+from likely.networks import LSTM
+from likely.theory.explain import integrated_gradients, saliency, smooth_grad
+
+
+def log_odds(model, X, label):
+    k = list(model.classes_).index(label)
+    p = model.predict_proba(X)[:, k]
+    return np.log(p) - np.log1p(-p)
+
+
+@pytest.mark.parametrize("name", ["net", "ensemble"])
+def test_saliency_is_the_derivative_of_the_log_odds_in_the_units_of_x(name, table, request):
+    """By central differences on the public door, whose float32 leaves three digits; an ensemble's is of its average."""
+    model, X = request.getfixturevalue(name), table[0][:10]
+    explained = saliency(model, X, "mid")
+    np.testing.assert_allclose(explained.output, log_odds(model, X, "mid"), atol=1e-4)
+    for j, step in enumerate((0.02, 0.05, 0.01, 0.02)):
+        up, down = X.copy(), X.copy()
+        up[:, j] += step
+        down[:, j] -= step
+        slope = (log_odds(model, up, "mid") - log_odds(model, down, "mid")) / (2 * step)
+        kinks = np.abs(slope - explained.values[:, j]) > 0.02 * np.abs(slope) + 0.02
+        assert kinks.sum() <= 3  # a ReLU bends between
+
+
+def test_a_line_has_its_coefficients(linear, table):
+    X = table[0][:5]
+    np.testing.assert_allclose(saliency(linear, X).values, np.tile(linear.coef_, (5, 1)), rtol=1e-9)
+    noisy = smooth_grad(linear, X, random_state=0)
+    np.testing.assert_allclose(noisy.values, np.tile(linear.coef_, (5, 1)), rtol=1e-9)
+    assert noisy.standard_error.max() < 1e-12
+    integrated = integrated_gradients(linear, X, baseline=table[0].mean(0))
+    np.testing.assert_allclose(integrated.values, linear.coef_ * (X - table[0].mean(0)), atol=1e-9)
+
+
+@pytest.mark.parametrize("of", ["log_odds", "probability"])
+@pytest.mark.parametrize("name", ["net", "ensemble"])
+def test_integrated_gradients_sum_to_the_difference(name, of, table, request):
+    model, X = request.getfixturevalue(name), table[0]
+    explained = integrated_gradients(model, X, baseline=X.mean(0), of=of)
+    assert explained.target.tolist() == model.predict(X).tolist()
+    difference = explained.output - explained.baseline
+    assert (np.abs(explained.gap) <= 1e-4 * np.maximum(1, np.abs(difference))).all()
+    np.testing.assert_allclose(explained.values.sum(1), difference, atol=2e-4 * max(1, np.abs(difference).max()))
+
+
+def test_integrated_gradients_of_images_sum_to_the_difference(convolutional, stripes):
+    explained = integrated_gradients(convolutional, stripes[0][:6])
+    assert explained.values.shape == (6, 1, 12, 12)
+    assert (np.abs(explained.gap) <= 1e-4 * np.maximum(1, np.abs(explained.output - explained.baseline))).all()
+
+
+def test_a_product_is_shared_equally():
+    """f = x₀x₁ from 0: the way is (t x₀, t x₁), each integral x₀x₁/2. f = x₀³ has all of it."""
+    rows = torch.tensor([[2.0, 3.0], [-1.0, 4.0]], dtype=torch.float64)
+    shares = integrated_gradients(lambda x: x[:, 0] * x[:, 1], rows)
+    np.testing.assert_allclose(shares.values, [[3.0, 3.0], [-2.0, -2.0]], atol=1e-9)
+    cubes = integrated_gradients(lambda x: x[:, 0] ** 3, rows, tol=1e-6)
+    np.testing.assert_allclose(cubes.values, [[8.0, 0.0], [-1.0, 0.0]], atol=1e-4)
+
+
+def test_smooth_grad_of_a_parabola_is_its_derivative(seed):
+    """E 2(x + ε) = 2x; the estimate is within five of its standard errors (false alarms below 1e-5)."""
+    x = np.array([[1.0, -2.0], [0.5, 3.0], [2.0, 1.0]])
+    explained = smooth_grad(lambda rows: (rows**2).sum(1), x, draws=200, random_state=seed)
+    assert (np.abs(explained.values - 2 * x) < 5 * explained.standard_error).all()
+
+
+def test_modules_and_classes(table):
+    net = nn.Sequential(nn.Linear(4, 3)).double()
+    rows = table[0][:4]
+    explained = saliency(net, rows, target=[0, 1, 2, 0])
+    np.testing.assert_allclose(explained.values, net[0].weight.detach().numpy()[[0, 1, 2, 0]])
+    assert explained.target.tolist() == [0, 1, 2, 0]
+    assert saliency(net, rows).target.tolist() == net(torch.tensor(rows)).argmax(1).tolist()
+
+
+def test_jumps_are_told():
+    def steps(x):
+        return torch.where(x[:, 0] > 0.3, 1.0, 0.0) + 0 * x.sum(1)
+
+    with pytest.warns(ApproximationWarning, match="miss f"):
+        integrated_gradients(steps, np.ones((1, 2)))
+
+
+def test_bad_input_is_named(net, table):
+    X = table[0]
+    with pytest.raises(DataError, match=r"target='huge' is not one of the classes high, low, mid"):
+        saliency(net, X, "huge")
+    with pytest.raises(DataError, match=r"target has shape \(3,\); one is needed, or one for each of 80 rows"):
+        saliency(net, X, ["low"] * 3)
+    with pytest.raises(SpecError, match="of='mean' must be log_odds or probability"):
+        saliency(net, X, of="mean")
+    with pytest.raises(DataError, match=r"baseline is \(3,\); a number, a row \(4,\) or rows"):
+        integrated_gradients(net, X, baseline=np.zeros(3))
+    with pytest.raises(SpecError, match=r"model is a GaussianProcess; explanations by gradients take .* occlusion and"):
+        saliency(GaussianProcess(), X)
+    with pytest.raises(SpecError, match="no gradients; use occlusion or shapley"):
+        saliency(lambda x: x.detach().sum(1), X)
+    with pytest.raises(SpecError, match=r"model must give numbers \(n,\) or \(n, k\)"):
+        saliency(lambda x: x.reshape(2, 2, -1), X)
+    with pytest.raises(SpecError, match="noise=0 must be positive"):
+        smooth_grad(net, X, noise=0)
+    with pytest.raises(SpecError, match="tol=2 must lie between"):
+        integrated_gradients(net, X, tol=2)
+    texts = Classifier(network=LSTM(hidden=4), inference=MAP(epochs=1), random_state=0).fit(
+        ["a b", "b a"] * 3, [0, 1] * 3
+    )
+    with pytest.raises(DataError, match="X has sequences; explanations by gradients"):
+        saliency(texts, ["a b"])
+    tokens = Classifier(
+        network="transformer(width=4, heads=1, layers=1, tokens=5)", inference=MAP(epochs=1), random_state=0
+    ).fit(np.array([[1, 2], [3, 4]] * 3), [0, 1] * 3)
+    with pytest.raises(DataError, match="inputs are tokens"):
+        saliency(tokens, np.array([[1, 2]]))
+
+
+def test_frames(net, linear, table):
+    explained = saliency(linear, table[0][:3])
+    frame = explained.to_frame(["a", "b", "c", "d"])
+    assert frame.shape == (12, 4)
+    assert frame["attribution"].to_list() == explained.values.ravel().tolist()
+    assert explained.importance().shape == (4,)
+    with pytest.raises(DataError, match="names has 2 entries; there are 4 columns"):
+        explained.to_frame(["a", "b"])
