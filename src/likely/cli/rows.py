@@ -23,7 +23,7 @@ SUPERVISED = (
     *("Classifier", "GaussianProcess", "KernelRidge", "NaiveBayes", "Perceptron", "Regressor", "SupportVector"),
 )
 """Models that need a target."""
-OTHERS = ("BayesianNetwork", "Hopfield")
+OTHERS = ("BayesianNetwork", "Detector", "Hopfield")
 """Models of other things than the rows of a table of numbers."""
 
 

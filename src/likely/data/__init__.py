@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from . import augment, text
+    from .boxes import Boxes, read_boxes, read_coco, read_voc
     from .graph import Graph
     from .images import Images, read_image, read_images, read_mask, read_masks, write_image
     from .read import read_table
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BPE",
     "Bag",
+    "Boxes",
     "Characters",
     "Forms",
     "Graph",
@@ -25,11 +27,14 @@ __all__ = [
     "TextColumn",
     "Words",
     "augment",
+    "read_boxes",
+    "read_coco",
     "read_image",
     "read_images",
     "read_mask",
     "read_masks",
     "read_table",
+    "read_voc",
     "text",
     "write_image",
 ]
@@ -39,6 +44,7 @@ _FILES = {
     "Table": "table",
     "TextColumn": "text_column",
     "read_table": "read",
+    **dict.fromkeys(("Boxes", "read_boxes", "read_coco", "read_voc"), "boxes"),
     **dict.fromkeys(("Images", "read_image", "read_images", "read_mask", "read_masks", "write_image"), "images"),
     **dict.fromkeys(("BPE", "Bag", "Characters", "Forms", "Words"), "text"),
 }

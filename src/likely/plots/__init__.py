@@ -15,6 +15,7 @@ from .components import components
 from .confusions import confusion
 from .convergences import convergence
 from .descent import double_descent
+from .detections import detections, precision_recall
 from .forecasts import forecast
 from .futures import future
 from .generated import image_grid, latent_map, pairs, trajectory
@@ -48,6 +49,7 @@ __all__ = [
     "convolution",
     "coverage",
     "derivatives",
+    "detections",
     "double_descent",
     "forecast",
     "future",
@@ -61,6 +63,7 @@ __all__ = [
     "network_graph",
     "pairs",
     "perturbation",
+    "precision_recall",
     "predictions",
     "predictive_band",
     "process",

@@ -1,0 +1,262 @@
+"""Boxes around objects, from the files of annotation programs: COCO's JSON, and Pascal VOC's XML, one for each image.
+
+Both become the same: images (n, channels, height, width), and for each an array (k, 4) of xmin, ymin, xmax, ymax in
+pixels with k labels. Where images are resized, boxes are too. What reaches out of its image is cut off there, and what
+has no area is left out; both are said, with the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+
+from ..core.errors import DataError, ReadingNote
+from .images import ENDINGS, Colour, image_paths, read_image
+
+__all__ = ["Boxes", "read_boxes", "read_coco", "read_voc"]
+
+
+@dataclass(frozen=True)
+class Boxes:
+    """Images with the boxes of their objects, one entry per image: what `Detector.fit` takes."""
+
+    images: np.ndarray
+    """Pixels between 0 and 1, (n, channels, height, width)."""
+    boxes: tuple[np.ndarray, ...]
+    """(k, 4) for each image: xmin, ymin, xmax, ymax in pixels."""
+    labels: tuple[np.ndarray, ...]
+    """The class of each box."""
+    paths: tuple[Path, ...]
+
+    def __len__(self) -> int:
+        return len(self.images)
+
+    def __str__(self) -> str:
+        words, counts = np.unique(np.concatenate(self.labels), return_counts=True)
+        shown = ", ".join(f"{count} {word}" for word, count in zip(words, counts, strict=True)) or "no boxes"
+        height, width = self.images.shape[2:]
+        return f"{len(self)} images of {height} × {width} pixels with {shown}"
+
+
+class _Annotated(NamedTuple):
+    """What a file says of one image: the boxes in its own pixels, before anything is resized."""
+
+    path: Path
+    boxes: list[list[float]]
+    labels: list[str]
+    source: str
+
+
+def read_boxes(
+    annotations: str | os.PathLike[str],
+    images: str | os.PathLike[str] | None = None,
+    *,
+    colour: Colour = "auto",
+    size: int | tuple[int, int] | None = None,
+    classes: Sequence[str] | None = None,
+) -> Boxes:
+    """`read_coco` for a .json file, `read_voc` for a folder of .xml files."""
+    place = Path(annotations)
+    reader = read_voc if place.is_dir() or place.suffix.lower() == ".xml" else read_coco
+    return reader(place, images, colour=colour, size=size, classes=classes)
+
+
+def read_coco(
+    path: str | os.PathLike[str],
+    images: str | os.PathLike[str] | None = None,
+    *,
+    colour: Colour = "auto",
+    size: int | tuple[int, int] | None = None,
+    classes: Sequence[str] | None = None,
+) -> Boxes:
+    """Images and boxes of a COCO file: `images`, `annotations` (bbox: x, y, width, height) and `categories`.
+
+    Images lie in the folder `images`, by default beside the file. With `classes`, other labels are an error that names
+    the file; crowds (`iscrowd`) are left out.
+
+    >>> import tempfile
+    >>> from likely.data import write_image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_image(folder / "a.png", np.zeros((8, 12)))
+    >>> content = {"images": [{"id": 7, "file_name": "a.png"}], "categories": [{"id": 1, "name": "cell"}],
+    ...     "annotations": [{"image_id": 7, "category_id": 1, "bbox": [2, 1, 4, 3]}]}
+    >>> _ = (folder / "boxes.json").write_text(json.dumps(content))
+    >>> read_coco(folder / "boxes.json").boxes[0]
+    array([[2., 1., 6., 4.]])
+    """
+    file = Path(path)
+    content = _json(file)
+    names = {entry["id"]: str(entry["name"]) for entry in _entries(content, "categories", ("id", "name"), file)}
+    folder = file.parent if images is None else Path(images)
+    annotated = {
+        entry["id"]: _Annotated(folder / str(entry["file_name"]), [], [], str(file))
+        for entry in _entries(content, "images", ("id", "file_name"), file)
+    }
+    for number, entry in enumerate(_entries(content, "annotations", ("image_id", "category_id", "bbox"), file)):
+        if entry.get("iscrowd"):
+            continue
+        if entry["image_id"] not in annotated:
+            raise DataError(
+                f"{file}: annotation {number} is of image {entry['image_id']!r}, which is not in its images."
+            )
+        if entry["category_id"] not in names:
+            known = ", ".join(map(repr, names)) or "none"
+            raise DataError(
+                f"{file}: annotation {number} has category {entry['category_id']!r}; its categories are {known}."
+            )
+        x, y, width, height = _four(entry["bbox"], f"{file}: annotation {number} has the bbox")
+        own = annotated[entry["image_id"]]
+        own.boxes.append([x, y, x + width, y + height])
+        own.labels.append(names[entry["category_id"]])
+    return _read(list(annotated.values()), colour, size, classes)
+
+
+def read_voc(
+    folder: str | os.PathLike[str],
+    images: str | os.PathLike[str] | None = None,
+    *,
+    colour: Colour = "auto",
+    size: int | tuple[int, int] | None = None,
+    classes: Sequence[str] | None = None,
+) -> Boxes:
+    """Images and boxes of a folder of Pascal VOC files, an .xml for each image.
+
+    Images lie in the folder `images`, by default in the same one or in `JPEGImages` beside it. An image without a file
+    of its own is not read. Corners are taken as they stand.
+
+    >>> import tempfile
+    >>> from likely.data import write_image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_image(folder / "a.png", np.zeros((8, 12)))
+    >>> box = "<bndbox><xmin>2</xmin><ymin>1</ymin><xmax>6</xmax><ymax>4</ymax></bndbox>"
+    >>> text = f"<annotation><filename>a.png</filename><object><name>cell</name>{box}</object></annotation>"
+    >>> _ = (folder / "a.xml").write_text(text)
+    >>> print(read_voc(folder))
+    1 images of 8 × 12 pixels with 1 cell
+    """
+    top = Path(folder)
+    files = [top] if top.suffix.lower() == ".xml" else sorted(top.glob("*.xml")) if top.is_dir() else []
+    if not files:
+        raise DataError(
+            f"{top} has no .xml files; Pascal VOC has one for each image." if top.is_dir() else f"No folder at {top}."
+        )
+    place = _images_of(files[0].parent, images)
+    by_stem = {path.stem: path for path in image_paths(place)[0]}
+    return _read([_voc(file, place, by_stem) for file in files], colour, size, classes)
+
+
+def _voc(file: Path, place: Path, by_stem: dict[str, Path]) -> _Annotated:
+    try:
+        root = ElementTree.parse(file).getroot()
+    except (ElementTree.ParseError, OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{file} cannot be read: {error}.") from error
+    named = root.findtext("filename") or file.stem
+    path = place / named if (place / named).is_file() else by_stem.get(file.stem, place / named)
+    annotated = _Annotated(path, [], [], str(file))
+    for number, thing in enumerate(root.iter("object")):
+        name, corners = thing.findtext("name"), thing.find("bndbox")
+        if not name or corners is None:
+            raise DataError(f"{file}: object {number} has no name or no bndbox.")
+        values = [corners.findtext(edge) for edge in ("xmin", "ymin", "xmax", "ymax")]
+        annotated.boxes.append(_four(values, f"{file}: object {number} has the bndbox"))
+        annotated.labels.append(name.strip())
+    return annotated
+
+
+def _images_of(folder: Path, images: str | os.PathLike[str] | None) -> Path:
+    if images is not None:
+        return Path(images)
+    own = any(path.suffix.lower() in ENDINGS for path in folder.iterdir())
+    beside = next(
+        (folder.parent / name for name in ("JPEGImages", "images") if (folder.parent / name).is_dir()), folder
+    )
+    return folder if own else beside
+
+
+def _read(annotated: list[_Annotated], colour: Colour, size: Any, classes: Sequence[str] | None) -> Boxes:
+    """Images from their files, with boxes in their pixels."""
+    if not annotated:
+        raise DataError("The annotations name no image.")
+    shapes = [read_image(own.path).shape for own in annotated]
+    if colour == "auto":
+        colour = "grey" if all(shape[0] == 1 for shape in shapes) else "rgb"
+    images, boxes, labels = [], [], []
+    for own, (_, height, width) in zip(annotated, shapes, strict=True):
+        unknown = sorted(set(own.labels) - set(classes)) if classes is not None else []
+        if unknown:
+            known = ", ".join(map(repr, classes or ()))
+            raise DataError(f"{own.source} has the class {unknown[0]!r} for {own.path.name}; known: {known}.")
+        image = read_image(own.path, colour=colour, size=size)
+        inside, kept = _inside(own, height, width)
+        scale = np.array([image.shape[2] / width, image.shape[1] / height] * 2)
+        images.append(image)
+        boxes.append(inside * scale)
+        labels.append(np.array([word for word, there in zip(own.labels, kept, strict=True) if there], dtype=str))
+    first = images[0].shape
+    for own, image in zip(annotated, images, strict=True):
+        if image.shape != first:
+            now, then = (f"{shape[1]} × {shape[2]}" for shape in (image.shape, first))
+            raise DataError(
+                f"{own.path} has {now} pixels and {annotated[0].path} has {then}; images of different sizes need a "
+                "size=(height, width) to be resized to."
+            )
+    return Boxes(np.stack(images), tuple(boxes), tuple(labels), tuple(own.path for own in annotated))
+
+
+def _inside(own: _Annotated, height: int, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes that an image has, cut at its border, and which those are."""
+    given = np.array(own.boxes, dtype=np.float64).reshape(-1, 4)
+    limits = np.array([width, height, width, height], dtype=np.float64)
+    cut = np.clip(given, 0, limits)
+    kept: np.ndarray = np.all(cut[:, 2:] > cut[:, :2], axis=1)
+    if not kept.all():
+        box = ", ".join(f"{value:g}" for value in given[~kept][0])
+        note = f"{own.source}: {int((~kept).sum())} boxes of {own.path.name} have no area in it and are left out, "
+        warnings.warn(f"{note}such as ({box}).", ReadingNote, stacklevel=5)
+    reach = np.maximum(given - limits, -given).max(1, initial=0.0) > 1
+    if bool((reach & kept).any()):
+        box = ", ".join(f"{value:g}" for value in given[reach & kept][0])
+        note = f"{own.source}: {int((reach & kept).sum())} boxes reach out of {own.path.name}, which has {width} × "
+        warnings.warn(f"{note}{height} pixels, and are cut off there, such as ({box}).", ReadingNote, stacklevel=5)
+    return cut[kept], kept
+
+
+def _json(file: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise DataError(f"No file at {file}; check the path.") from error
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise DataError(f"{file} cannot be read as JSON: {error}.") from error
+    if not isinstance(content, dict):
+        raise DataError(f"{file} is not a COCO file: it holds a {type(content).__name__}, not images and annotations.")
+    return content
+
+
+def _entries(content: dict[str, Any], name: str, keys: tuple[str, ...], file: Path) -> list[dict[str, Any]]:
+    entries = content.get(name)
+    if not isinstance(entries, list):
+        raise DataError(f"{file} is not a COCO file: it has no list of {name}.")
+    for number, entry in enumerate(entries):
+        missing = [key for key in keys if not isinstance(entry, dict) or key not in entry]
+        if missing:
+            raise DataError(f"{file}: entry {number} of {name} has no {missing[0]}.")
+    return entries
+
+
+def _four(values: Any, what: str) -> list[float]:
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError):
+        numbers = []
+    if len(numbers) != 4 or not np.isfinite(numbers).all():
+        raise DataError(f"{what} {values!r}; four numbers are needed.")
+    return numbers
