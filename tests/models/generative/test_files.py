@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from likely import Autoregressive, Flow
+from likely import Autoregressive, Diffusion, Flow
 from likely.core.errors import ModelFileError
 from likely.inference import MAP
 from likely.networks import MLP
@@ -50,3 +50,15 @@ def scale_of_zero(learned, tensors):
 def test_what_does_not_fit_is_refused(change, message):
     with pytest.raises(ModelFileError, match=message):
         copied(fitted(), change)
+
+
+def test_ends_need_a_gap():
+    pixels = np.repeat([[0.0], [0.0], [1.0], [3.0], [4.0], [7.0]], 2, 1)
+    model = Diffusion(network=MLP((4,)), inference=MAP(epochs=1), random_state=0).fit(pixels)
+
+    def close(learned, tensors):
+        name = next(name for name in tensors if name.endswith("ends.low"))
+        tensors[name] = tensors[name] * 0
+
+    with pytest.raises(ModelFileError, match="without a gap"):
+        copied(model, close)

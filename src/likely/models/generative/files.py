@@ -54,6 +54,8 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     for name, value in restored.buffers.items():
         if name.endswith(("scale", "unit")) and not bool((value > 0).all()):
             raise ModelFileError(f"The file has units that are not above 0: {name}.")
+        if name.endswith(("ends.low", "ends.high")) and not bool((value[..., 2, :] > 0).all()):
+            raise ModelFileError(f"The file has ends of columns without a gap beyond them: {name}.")
     model.posterior_ = restored
 
 
