@@ -95,6 +95,8 @@ def latent_map(
     >>> latent_map(PCA(2).fit(X), X, np.arange(30) % 3).get_xlabel()
     'z₁'
     """
+    if not hasattr(model, "transform"):
+        raise DataError(f"latent_map takes a fitted model with transform and its rows; found a {type(model).__name__}.")
     codes = np.asarray(model.transform(X), dtype=float).reshape(len(X), -1)
     plane = codes.shape[1] > 1
     codes = codes if plane else np.column_stack([codes, np.zeros(len(codes))])

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..evaluate.protocol import as_array
-from .style import INK, axes_of, finish, percent
+from .style import axes_of, finish, percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +57,7 @@ def mixture(
         mean, covariance = _moments(model.distributions_[k], rows.shape[1])
         centre, spread = mean[[first, second]], covariance[np.ix_(columns, columns)]
         _ellipses(ax, centre, spread, colour)
-        _weight(ax, centre, f"{k}: {percent(weight)}")
+        _weight(ax, centre, spread, colour, f"{k}: {percent(weight)}")
     known = getattr(model, "feature_names_in_", None)
     labels = names or tuple(f"column {j}" if known is None else str(known[j]) for j in columns)
     note = "ellipses: 1σ and 2σ, with component and weight; clear: a probability of 90%"
@@ -93,12 +93,15 @@ def _ellipses(ax: Axes, centre: np.ndarray, covariance: np.ndarray, colour: str)
         ax.add_patch(ring)
 
 
-def _weight(ax: Axes, centre: np.ndarray, text: str) -> None:
+def _weight(ax: Axes, centre: np.ndarray, covariance: np.ndarray, colour: str, text: str) -> None:
+    """The words above the outer ellipse, where few rows are."""
     from matplotlib.patheffects import withStroke
 
-    x, y = float(centre[0]), float(centre[1])
+    height = max(float(covariance[1, 1]), 1e-300) ** 0.5
+    top = (float(centre[0] + 2 * covariance[0, 1] / height), float(centre[1]) + 2 * height)
     halo = [withStroke(linewidth=3, foreground="white")]
-    ax.annotate(text, (x, y), ha="center", va="center", color=INK, fontsize=9, path_effects=halo)
+    style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 9, "color": colour, "path_effects": halo}
+    ax.annotate(text, top, xytext=(0, 3), textcoords="offset points", **style)
 
 
 def _finding(weights: np.ndarray, responsibilities: np.ndarray) -> str:
