@@ -8,6 +8,7 @@ import typer
 
 from .compare import compare
 from .decode import decode
+from .detect import detect
 from .evaluate import evaluate
 from .fit import fit
 from .forecast import forecast
@@ -42,6 +43,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "sample": sample,
     "impute": impute,
     "decode": decode,
+    "detect": detect,
     "forecast": forecast,
     "show": show,
     "list": list_specs,

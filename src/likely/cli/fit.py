@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import SpecError
+from .detect import fit_boxes
 from .options import (
     CategoryOption,
     IgnoreOption,
@@ -71,6 +72,13 @@ def fit(
         typer.Option("--text", metavar="COLUMN", help="The column whose texts the model reads, and no other column."),
     ] = None,
     tokens: Annotated[str | None, _part("tokens", "words(min_count=2)")] = None,
+    boxes: Annotated[
+        Path | None,
+        typer.Option("--boxes", metavar="FILE", help="Of a folder of images: a COCO .json, or a folder of VOC .xml."),
+    ] = None,
+    size: Annotated[
+        str | None, typer.Option("--size", metavar="HxW", help="Of images: the size they are brought to.")
+    ] = None,
     ignore: IgnoreOption = None,
     category: CategoryOption = None,
     random_state: RandomStateOption = 0,
@@ -85,9 +93,19 @@ def fit(
 
     TABLE may be a folder of texts, a .txt file in each: folders in it are classes to tell apart. With `--model
     "language_model(ngram(7))"` a text file, a folder or a column of texts is learned as language.
+
+    TABLE may be a folder of images: with --boxes, a detector learns to find the objects in them.
     """
     given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference, "tokens": tokens}
     parts = {name: text for name, text in given.items() if text is not None}
+    if boxes is not None:
+        strange = {"target": target, "model": model, "weight": weight, "sequence": sequence, "text": text}
+        for name in (name for name, value in strange.items() if value is not None):
+            raise SpecError(f"--{name} does not belong to --boxes, which says what there is in each image.")
+        fit_boxes(table, boxes, parts, out, size=size, random_state=random_state, json=json)
+        return
+    if size is not None:
+        raise SpecError(f"--size {size!r} is of images; a detector is fitted with --boxes ANNOTATIONS.")
     if model is not None:
         others = [*parts, *(name for name, value in (("target", target), ("weight", weight)) if value)]
         if others:

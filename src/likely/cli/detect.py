@@ -1,0 +1,238 @@
+"""`likely detect`: what is where in images; and `likely fit IMAGES --boxes ANNOTATIONS`, which learns it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.errors import DataError, SpecError
+from .options import JsonOption, ModelArgument, check_out
+from .output import lines, number, print_json
+from .predict import ENDINGS, give, write_table
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..models import Detector
+
+__all__ = ["detect", "fit_boxes", "sides_of"]
+
+BLOCK = 64
+"""Images that are read and asked about at once."""
+
+
+def detect(
+    model: ModelArgument,
+    images: Annotated[
+        Path, typer.Argument(metavar="IMAGES", help="An image, or a folder of PNG or JPEG images.", show_default=False)
+    ],
+    threshold: Annotated[
+        float, typer.Option("--threshold", metavar="P", help="How probable an object must be to be told.")
+    ] = 0.5,
+    overlap: Annotated[
+        float, typer.Option("--overlap", metavar="IOU", help="Boxes of a class that overlap by more are one object.")
+    ] = 0.5,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write the boxes (.csv, .tsv, .parquet).")
+    ] = None,
+    pictures: Annotated[
+        Path | None, typer.Option("--pictures", metavar="FOLDER", help="Draw each image with its boxes into a folder.")
+    ] = None,
+    boxes: Annotated[
+        Path | None,
+        typer.Option(
+            "--boxes", metavar="FILE", help="True boxes (COCO .json, or a folder of VOC .xml): tells the mAP."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Find the objects in IMAGES by a model that `likely fit IMAGES --boxes FILE` wrote.
+
+    Each object has a class, a probability, a box in the pixels of its image, and how sure every edge is (its standard
+    deviation). Without --out, a terminal shows the first objects and a pipe gets all of them as CSV.
+    """
+    import polars as pl
+
+    from .. import load
+    from ..models import Detector
+
+    check_out(out, ENDINGS)
+    fitted = load(model)
+    if not isinstance(fitted, Detector):
+        raise DataError(
+            f"{model} holds a {type(fitted).__name__}, which detects nothing; fit a detector with "
+            "`likely fit IMAGES --boxes ANNOTATIONS`."
+        )
+    if pictures is not None:
+        pictures.mkdir(parents=True, exist_ok=True)
+    measured = None if boxes is None else _measured(fitted, boxes, images, overlap)
+    rows: list[dict[str, Any]] = []
+    paths = _paths(images)
+    for first in range(0, len(paths), BLOCK):
+        for path, answer in _asked(fitted, paths[first : first + BLOCK], threshold, overlap, pictures):
+            rows += [{"image": path.name, **row} for row in answer]
+    frame = pl.DataFrame(rows, schema=_schema(fitted), orient="row")
+    if out is not None:
+        write_table(frame, out)
+    facts = {"objects": f"{frame.height} in {len(paths)} images ({_counts(frame)})"}
+    facts |= {} if measured is None else {"measured": str(measured)}
+    facts |= {} if pictures is None else {"pictures": str(pictures)}
+    if json:
+        told = {} if measured is None else {"map": measured.value, "map_50": measured.at(0.5)}
+        print_json({"model": str(model), "images": len(paths), **told, "objects": frame.to_dicts()})
+    elif out is not None or pictures is not None or measured is not None:
+        lines(facts | ({} if out is None else {"saved": str(out)}))
+    else:
+        give(frame if sys.stdout.isatty() or frame.height else frame.clear())
+
+
+def fit_boxes(
+    images: Path,
+    annotations: Path,
+    parts: Mapping[str, str],
+    out: Path | None,
+    *,
+    size: str | None,
+    random_state: int,
+    json: bool,
+) -> None:
+    """Fit a `Detector` to the images of a folder and their boxes, save it, and say what it was fitted to."""
+    from ..data import read_boxes
+    from ..inference import Inference
+    from ..models import Detector
+    from ..networks import Network
+    from ..priors import Prior
+
+    strange = [name for name in parts if name not in ("network", "prior", "inference")]
+    if strange:
+        raise SpecError(f"--{strange[0]} does not belong to --boxes; a detector has a network, a prior, an inference.")
+    name = re.sub(r"[^-.\w]+", "_", images.name) or "images"
+    out = out or Path(f"{name}-boxes.likely")
+    check_out(out)
+    if not images.is_dir():
+        raise DataError(f"{images} is not a folder of images; --boxes {annotations} says what is in those of a folder.")
+    axes: dict[str, Any] = {"network": Network, "prior": Prior, "inference": Inference}
+    chosen = {name: axes[name].parse(words) for name, words in parts.items()}
+    read = read_boxes(annotations, images, size=sides_of(size))
+    model = Detector(**chosen, random_state=random_state, verbose=not json)
+    start = time.perf_counter()
+    model.fit(read.images, read.boxes, read.labels)
+    seconds = time.perf_counter() - start
+    score = model.score(read.images, read.boxes, read.labels)
+    model.save(out)
+    if json:
+        classes = [str(name) for name in model.classes_]
+        shape = list(read.images.shape[1:])
+        print_json(
+            {"model": str(out), "images": len(read), "shape": shape, "classes": classes, "seconds": seconds}
+            | {"training_log_score": score}
+        )
+        return
+    lines(
+        {
+            "images": f"{images}: {read}",
+            "model": f"network {model.network}, strides {model.strides}, inference {model.inference}",
+            "fit": f"{seconds:.2g} s; on the training images the mean log score is {number(score)}",
+            "saved": str(out),
+            "next": f"likely detect {out} IMAGES --pictures FOLDER",
+        }
+    )
+
+
+def sides_of(size: str | None) -> tuple[int, int] | None:
+    """Height and width from `96x128`, or `96` for both.
+
+    >>> sides_of("96x128"), sides_of("64"), sides_of(None)
+    ((96, 128), (64, 64), None)
+    """
+    if size is None:
+        return None
+    sides = re.fullmatch(r"(\d+)(?:[x×,](\d+))?", size.replace(" ", ""))
+    if sides is None or int(sides[1]) == 0 or int(sides[2] or 1) == 0:
+        raise SpecError(f"--size {size!r}: write HEIGHTxWIDTH in pixels, such as 96x128, or one number for both.")
+    return int(sides[1]), int(sides[2] or sides[1])
+
+
+def _paths(images: Path) -> list[Path]:
+    from ..data.images import image_paths
+
+    return [images] if images.is_file() else image_paths(images)[0]
+
+
+def _asked(
+    model: Detector, paths: list[Path], threshold: float, overlap: float, pictures: Path | None
+) -> list[tuple[Path, list[dict[str, Any]]]]:
+    """The objects of each image as rows, in its own pixels; drawn where a folder is given."""
+    import numpy as np
+
+    from ..data import read_image
+    from ..models.detection.detections import Detections
+
+    channels, height, width = model.in_shape_
+    colour: Any = "grey" if channels == 1 else "rgb"
+    whole = [read_image(path, colour=colour) for path in paths]
+    small = np.stack([read_image(path, colour=colour, size=(height, width)) for path in paths])
+    answers = []
+    for path, image, own in zip(paths, whole, model.detect(small, threshold, overlap), strict=True):
+        scale = np.array([image.shape[2] / width, image.shape[1] / height] * 2)
+        placed = Detections(own.boxes * scale, own.labels, own.probabilities, own.scales * scale)
+        if pictures is not None:
+            _draw(image, placed, pictures / f"{path.stem}.png")
+        answers.append((path, _rows(placed)))
+    return answers
+
+
+def _rows(objects: Any) -> list[dict[str, Any]]:
+    edges = ("xmin", "ymin", "xmax", "ymax")
+    return [
+        {"label": label, "probability": float(probability)}
+        | dict(zip(edges, box.tolist(), strict=True))
+        | {f"{edge}_scale": float(value) for edge, value in zip(edges, scales, strict=True)}
+        for box, label, probability, scales in zip(
+            objects.boxes, objects.labels.tolist(), objects.probabilities, objects.scales, strict=True
+        )
+    ]
+
+
+def _schema(model: Detector) -> dict[str, Any]:
+    import polars as pl
+
+    edges = ("xmin", "ymin", "xmax", "ymax")
+    label = pl.String if model.classes_.dtype.kind in "UO" else pl.Int64
+    numbers = ["probability", *edges, *(f"{edge}_scale" for edge in edges)]
+    return {"image": pl.String, "label": label, **dict.fromkeys(numbers, pl.Float64)}
+
+
+def _counts(frame: Any) -> str:
+    counts = frame["label"].value_counts(sort=True).rows() if frame.height else []
+    return ", ".join(f"{count} {label}" for label, count in counts) or "none is probable enough"
+
+
+def _measured(model: Detector, annotations: Path, images: Path, overlap: float) -> Any:
+    """The average precision on images whose true boxes are given, at the size that the model sees."""
+    from ..data import read_boxes
+    from ..evaluate import average_precision
+
+    channels, height, width = model.in_shape_
+    folder = images if images.is_dir() else images.parent
+    colour: Any = "grey" if channels == 1 else "rgb"
+    names = [str(name) for name in model.classes_]
+    read = read_boxes(annotations, folder, colour=colour, size=(height, width), classes=names)
+    return average_precision(model.detect(read.images, 0.01, overlap), read.boxes, read.labels)
+
+
+def _draw(image: np.ndarray, objects: Any, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from .. import plots
+
+    height, width = image.shape[1:]
+    figure = Figure(figsize=(6.4, 6.4 * height / width + 0.7), layout="constrained")  # of no window
+    plots.detections(image, objects, ax=figure.subplots())
+    figure.savefig(path, dpi=120)
