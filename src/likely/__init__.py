@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import os
 
     from .core.estimator import Estimator
+    from .data.formula import Formula
     from .models import (
         GAN,
         PCA,
@@ -89,6 +90,7 @@ __all__ = [
     "TableModel",
     "WordVectors",
     "__version__",
+    "formula",
     "load",
 ]
 
@@ -114,6 +116,23 @@ def load(path: str | os.PathLike[str], **code: Any) -> Estimator:
     from .core.estimator import load_estimator
 
     return load_estimator(path, find=models.find, **code)
+
+
+def formula(formula: str, frame: Any) -> Formula:
+    """Columns and target of a frame by a formula in the notation of R; see `likely.data.Formula`.
+
+    It needs the library formulaic: `pip install 'likely[formula]'`. Splines (`bs`, `cr`), categories (`C`),
+    interactions (`a:b`, `a*b`), powers, `poly`, `np.log(x)`, `center` and `scale` are its own.
+
+    >>> from likely import Regressor
+    >>> rows = {"price": [1.0, 3.0, 2.0, 4.0], "area": [0.0, 1.0, 0.0, 1.0], "city": ["a", "a", "b", "b"]}
+    >>> design = formula("price ~ area + C(city)", rows)
+    >>> Regressor().fit(*design).summary().terms
+    ('area', 'C(city)[T.b]', 'intercept')
+    """
+    from .data.formula import Formula
+
+    return Formula(formula, frame)
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import augment, text
     from .boxes import Boxes, read_boxes, read_coco, read_voc
+    from .formula import Formula
     from .graph import Graph
     from .images import Images, read_image, read_images, read_mask, read_masks, write_image
     from .read import read_table
@@ -21,6 +22,7 @@ __all__ = [
     "Boxes",
     "Characters",
     "Forms",
+    "Formula",
     "Graph",
     "Images",
     "Table",
@@ -40,6 +42,7 @@ __all__ = [
 ]
 
 _FILES = {
+    "Formula": "formula",
     "Graph": "graph",
     "Table": "table",
     "TextColumn": "text_column",

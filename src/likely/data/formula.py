@@ -1,0 +1,166 @@
+"""Formulas: columns of a frame as rows of numbers, in the notation of R, by the library formulaic.
+
+    "y ~ x1 + C(group) + bs(age, df=4)"      y: the target,  1 + x₁ + dummies of group + a spline of age: the columns
+
+What was learned from the first frame (levels, knots, means) stays the same for frames to come.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import DataError, LikelyWarning, SpecError
+from .frame import as_frame
+
+__all__ = ["Formula"]
+
+
+class Formula:
+    """What `likely.formula` gives: columns X with their names, the target y, and the same columns for new frames.
+
+    It unpacks to (X, y), as `Regressor().fit(*design)` and `Classifier().fit(*design)` take it; `design(frame)` are the
+    columns of new rows. The intercept is that of the model, so X has no column for it: where the formula leaves it
+    out (`- 1`), `intercept` is False, and the network is `Linear(bias=False)`. Rows with a missing value are left out,
+    with a warning; `kept` are the positions of the others, as offsets and weights need them.
+
+    >>> from likely import Regressor
+    >>> rows = {"y": [1.0, 3.0, 2.0, 4.0], "x": [0.0, 1.0, 0.0, 1.0], "group": ["a", "a", "b", "b"]}
+    >>> design = Formula("y ~ x + C(group)", rows)
+    >>> model = Regressor().fit(*design)
+    >>> model.summary().terms, model.coef_.round(6)
+    (('x', 'C(group)[T.b]', 'intercept'), array([2., 1.]))
+    >>> model.predict(design({"x": [2.0], "group": ["b"]})).round(6)
+    array([6.])
+    """
+
+    def __init__(self, formula: str, frame: Any) -> None:
+        if not isinstance(formula, str):
+            raise SpecError(f'formula={formula!r} must be text, such as "y ~ x1 + C(group)".')
+        self.formula = formula
+        library, table = _library(), _as_pandas(frame)
+        with _as_data_errors(formula, table):
+            parsed = library.Formula(formula)
+            sides = parsed if hasattr(parsed, "rhs") else None
+            matrix = (parsed if sides is None else parsed.rhs).get_model_matrix(table, context={"np": np})
+            target = None if sides is None else _target(parsed.lhs, table)
+        self._spec = matrix.model_spec
+        kept = np.zeros(len(table), dtype=bool)
+        kept[np.asarray(matrix.index)] = True
+        if target is not None:
+            kept &= ~np.asarray(target.isna())
+        self.kept: np.ndarray = np.flatnonzero(kept)
+        if not len(self.kept):
+            raise DataError(f"{formula!r} has no row without a missing value.")
+        if len(self.kept) < len(table):
+            first = int(np.flatnonzero(~kept)[0])
+            warnings.warn(
+                f"{len(table) - len(self.kept)} of {len(table)} rows have a missing value in {formula!r} (the first is "
+                f"row {first}) and are left out.",
+                LikelyWarning,
+                stacklevel=3,
+            )
+        self.X: Any = _columns(matrix.loc[self.kept], formula)
+        self.y: Any = None if target is None else target.loc[self.kept]
+        self.intercept: bool = "Intercept" in matrix.columns
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """The names of the columns of X."""
+        return tuple(self.X.columns)
+
+    def __iter__(self) -> Iterator[Any]:
+        if self.y is None:
+            raise DataError(f'{self.formula!r} has no target; write it before a tilde, as in "y ~ x".')
+        yield self.X
+        yield self.y
+
+    def __call__(self, frame: Any) -> Any:
+        """The columns of new rows, by the levels, knots and means of the first ones."""
+        table = _as_pandas(frame)
+        with _as_data_errors(self.formula, table):
+            matrix = self._spec.get_model_matrix(table, context={"np": np}, na_action="ignore")
+        columns = _columns(matrix, self.formula)
+        gaps = np.argwhere(~np.isfinite(columns.to_numpy(dtype=float)))
+        if len(gaps):
+            row, column = gaps[0]
+            raise DataError(f"{columns.columns[column]!r} has no value at row {row}: fill it, or leave the row out.")
+        return columns
+
+    def __repr__(self) -> str:
+        return f"Formula({self.formula!r}, {len(self.kept)} rows, {', '.join(self.terms)})"
+
+
+def _library() -> Any:
+    try:
+        import formulaic
+    except ImportError as error:
+        raise SpecError("Formulas need the library formulaic: pip install 'likely[formula]'.") from error
+    return formulaic
+
+
+def _as_pandas(frame: Any) -> Any:
+    """A frame as formulaic reads it, whose rows are numbered; labels of an Enum keep their order."""
+    import pandas
+
+    if isinstance(frame, pandas.DataFrame):
+        return frame.reset_index(drop=True)
+    table = as_frame(frame)
+    columns = {}
+    for name in table.columns:
+        values = table[name].to_list()
+        kind = table[name].to_native().dtype
+        order = list(kind.categories) if type(kind).__name__ == "Enum" else None
+        columns[name] = values if order is None else pandas.Categorical(values, categories=order, ordered=True)
+    return pandas.DataFrame(columns)
+
+
+def _target(side: Any, table: Any) -> Any:
+    """The left side as a column: as it is where it is a name, so that labels stay labels."""
+    import pandas
+
+    name = str(side)
+    if name in table.columns:
+        return table[name]
+    matrix = side.get_model_matrix(table, context={"np": np}, na_action="ignore")
+    if not hasattr(matrix, "columns") or [c for c in matrix.columns if c != "Intercept"] != [matrix.columns[-1]]:
+        raise DataError(f"The left side of a formula must be one target; {name!r} is not a single column.")
+    return pandas.Series(np.asarray(matrix.iloc[:, -1], dtype=float), index=table.index, name=name)
+
+
+def _columns(matrix: Any, formula: str) -> Any:
+    columns = matrix.drop(columns="Intercept", errors="ignore")
+    if not columns.shape[1]:
+        raise DataError(f"{formula!r} has no column besides the intercept; there is nothing to learn from.")
+    import pandas
+
+    return pandas.DataFrame(np.asarray(columns, dtype=float), columns=[str(name) for name in columns.columns])
+
+
+class _as_data_errors:
+    """What formulaic cannot read, in words of the frame."""
+
+    def __init__(self, formula: str, table: Any) -> None:
+        self.formula, self.table = formula, table
+
+    def __enter__(self) -> None:
+        from formulaic.errors import DataMismatchWarning
+
+        self._caught = warnings.catch_warnings()
+        self._caught.__enter__()
+        warnings.simplefilter("error", DataMismatchWarning)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        from formulaic.errors import DataMismatchWarning, FormulaicError
+
+        self._caught.__exit__(None, None, None)
+        if isinstance(error, DataMismatchWarning):
+            level = str(error).partition(": ")[2].partition(".")[0]
+            raise DataError(f"The frame has a category that was not seen before: {level.strip('{}')}.") from error
+        if isinstance(error, FormulaicError):
+            reason = " ".join(str(error).partition("\n")[0].split())
+            known = ", ".join(map(repr, list(self.table.columns)[:10]))
+            raise DataError(f"formula={self.formula!r}: {reason} Columns are {known}.") from error
