@@ -72,7 +72,7 @@ def test_pictures_and_a_figure(run, tmp_path, photos, squares):
 
 def test_what_will_not_do(run, refused, photos, squares, regressor):
     refused(run("detect", regressor, photos), "holds a TableModel, which detects nothing")
-    refused(run("detect", squares, "nowhere"), "No folder at nowhere")
+    refused(run("detect", squares, "nowhere"), "No image or folder at nowhere")
     refused(run("detect", squares, photos, "--threshold", 3), "threshold=3.0 must be between 0 and 1")
     refused(
         run("fit", photos, "--boxes", photos / "boxes.json", "--target", "y"), "--target does not belong to --boxes"

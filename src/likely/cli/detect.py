@@ -162,6 +162,8 @@ def sides_of(size: str | None) -> tuple[int, int] | None:
 def _paths(images: Path) -> list[Path]:
     from ..data.images import image_paths
 
+    if not images.exists():
+        raise DataError(f"No image or folder at {images}; check the path.")
     return [images] if images.is_file() else image_paths(images)[0]
 
 

@@ -24,7 +24,7 @@ CROWD = 8
 
 
 def detections(
-    image: Any, objects: Any, *, truth: Any = None, bands: float = 2.0, title: str | None = None, ax: Axes | None = None
+    image: Any, objects: Any, *, truth: Any = None, bands: float = 1.0, title: str | None = None, ax: Axes | None = None
 ) -> Axes:
     """The boxes that `Detector.detect` gives for an image: class, probability, and how sure every edge is.
 
@@ -65,7 +65,8 @@ def detections(
             bbox={"facecolor": colours[word], "alpha": strength, "edgecolor": "none", "pad": 0.8},
         )
     finding = ", ".join(f"{count} {name}" for name, count in counts.most_common()) or "nothing is detected"
-    note = f"bands: ± {bands:g} standard deviations of each edge" if len(objects) and bands else ""
+    size = "the standard deviation" if bands == 1 else f"{bands:g} standard deviations"
+    note = f"bands: ± {size} of each edge" if len(objects) and bands else ""
     note += f"; numbers alone are {quiet}" if note and quiet else ""
     finish(ax, title=title or finding, note=note, x="", y="", grid=None)
     ax.set_xticks([])
@@ -121,7 +122,7 @@ def _draw(ax: Axes, box: np.ndarray, reach: np.ndarray, colour: str, strength: f
     bands = [Rectangle((x, y), size, bottom - top) for x, y, size in across]
     bands += [Rectangle((x, y), right - left, size) for x, y, size in down]
     for band in bands:
-        band.set(facecolor=colour, edgecolor="none", alpha=0.3 * strength)
+        band.set(facecolor=colour, edgecolor="none", alpha=0.25 * strength)
         ax.add_patch(band)
 
 

@@ -45,8 +45,8 @@ __all__ = ["Detector"]
 
 STEPS = 2_000
 """Steps of training that `inference="auto"` takes, more or less."""
-SAMPLE = 500
-"""Images whose cells tell the base rates."""
+SAMPLE, LEAST = 1 << 23, 64
+"""Numbers of images, or of their cells, that base rates and units are taken of; but of no fewer images than that."""
 BLOCK = 1 << 24
 """Numbers that a block of images may have in the widest layer, over all members."""
 
@@ -170,14 +170,14 @@ class Detector(Reports, Estimator):
 
     def _start(self, x: Tensor, objects: Tensor) -> tuple[Tensor, Tensor, Statistics | None]:
         """Offsets and units of η, and the units of images."""
-        chosen = torch.linspace(0, len(x) - 1, min(len(x), SAMPLE)).long().unique()
         grids = self.objective_.grids(x)
-        targets, _ = cell_targets(grids, objects, len(self.classes_))
-        if int((targets[..., 0] == 1).sum()) < int((~objects[..., 0].isnan()).sum()):
+        placed = sum(int((grids.cells(part[..., :4]) >= 0).sum()) for part in objects.split(LEAST))
+        if placed < int((~objects[..., 0].isnan()).sum()):
             raise DataError("boxes has more boxes at one place than there are cells; finer strides would hold them.")
-        targets = targets[chosen] if bool((targets[chosen][..., 0] == 1).any()) else targets
+        there = (~objects[..., 0].isnan()).any(1)
+        targets, _ = cell_targets(grids, _some(objects, grids.count, there), len(self.classes_))
         offset, unit = base_rates(self.likelihood_, targets, grids)
-        return offset, unit, statistics(x, self._network().columns(self.in_shape_))
+        return offset, unit, statistics(_some(x, x[0].numel()), self._network().columns(self.in_shape_))
 
     def _module(self, seed: int, offset: Tensor, unit: Tensor, inputs: Statistics | None) -> CellNetwork:
         standard = None if inputs is None else Standardise(*inputs)
@@ -300,3 +300,16 @@ class Detector(Reports, Estimator):
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         restore(self, learned, tensors)
+
+
+def _some(rows: Tensor, size: int, there: Tensor | None = None) -> Tensor:
+    """Rows at equal distances, as many as have `SAMPLE` numbers of this size each; one at least is among those `there`.
+
+    >>> _some(torch.arange(1000), SAMPLE // 100).tolist()[:3]
+    [0, 10, 20]
+    """
+    step = max(1, len(rows) // max(LEAST, SAMPLE // size))
+    chosen = torch.arange(0, len(rows), step)
+    if there is not None and not bool(there[chosen].any()):
+        chosen = torch.cat([chosen, there.nonzero()[:1, 0]])
+    return rows[chosen]
