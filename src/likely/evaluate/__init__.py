@@ -22,6 +22,7 @@ from .generated import (
     two_sample,
 )
 from .intervals import Coverage, coverage
+from .likelihood_ratio import LikelihoodRatio, likelihood_ratio_test
 from .metrics import (
     accuracy,
     brier,
@@ -37,6 +38,7 @@ from .metrics import (
     roc_auc,
 )
 from .reliability import PIT, Reliability, calibration
+from .residuals import QuantileResiduals, quantile_residuals
 from .robustness import Robustness, robustness
 from .scores import crps, log_score, log_scores
 from .splitting import split
@@ -53,7 +55,9 @@ __all__ = [
     "Fidelity",
     "Gap",
     "Leaderboard",
+    "LikelihoodRatio",
     "Modes",
+    "QuantileResiduals",
     "Reliability",
     "Robustness",
     "TwoSample",
@@ -75,6 +79,7 @@ __all__ = [
     "frechet_distance",
     "generalisation_gap",
     "inception_score",
+    "likelihood_ratio_test",
     "log_loss",
     "log_score",
     "log_scores",
@@ -83,6 +88,7 @@ __all__ = [
     "modes",
     "perplexity",
     "precision",
+    "quantile_residuals",
     "r2",
     "recall",
     "rmse",

@@ -21,6 +21,7 @@ from .futures import future
 from .generated import image_grid, latent_map, pairs, trajectory
 from .gradients import gradients, shattering
 from .implicit import implicit_regularisation
+from .inspection import importance, partial_dependence
 from .matrices import convolution, derivatives
 from .mixtures import mixture
 from .network_graph import network_graph
@@ -30,6 +31,7 @@ from .refinements import refinement
 from .regions import breakpoints, regions
 from .regression import coefficients, predictions, predictive_band, residuals
 from .reliability import calibration, coverage
+from .residual_checks import qq, quantile_residuals
 from .spectra import spectrum
 from .states import state_path
 from .topics import topics
@@ -57,16 +59,20 @@ __all__ = [
     "history",
     "image_grid",
     "implicit_regularisation",
+    "importance",
     "latent_map",
     "leaderboard",
     "mixture",
     "network_graph",
     "pairs",
+    "partial_dependence",
     "perturbation",
     "precision_recall",
     "predictions",
     "predictive_band",
     "process",
+    "qq",
+    "quantile_residuals",
     "rank",
     "receptive",
     "refinement",
