@@ -32,6 +32,7 @@ ROOMS = (
     "models.markov",
     "models.emissions",
     "models.language",
+    "models.segmentation",
     "kernels",
     "robust",
     "theory",

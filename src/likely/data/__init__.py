@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from .formula import Formula
     from .graph import Graph
     from .images import Images, read_image, read_images, read_mask, read_masks, write_image
+    from .masks import boundary_weights
     from .read import read_table
     from .table import Table
     from .text import BPE, Bag, Characters, Forms, Words
@@ -29,6 +30,7 @@ __all__ = [
     "TextColumn",
     "Words",
     "augment",
+    "boundary_weights",
     "read_boxes",
     "read_coco",
     "read_image",
@@ -46,6 +48,7 @@ _FILES = {
     "Graph": "graph",
     "Table": "table",
     "TextColumn": "text_column",
+    "boundary_weights": "masks",
     "read_table": "read",
     **dict.fromkeys(("Boxes", "read_boxes", "read_coco", "read_voc"), "boxes"),
     **dict.fromkeys(("Images", "read_image", "read_images", "read_mask", "read_masks", "write_image"), "images"),

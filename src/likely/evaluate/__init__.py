@@ -37,6 +37,7 @@ from .metrics import (
     rmse,
     roc_auc,
 )
+from .overlaps import Overlap, dice, dice_threshold, iou, overlap
 from .reliability import PIT, Reliability, calibration
 from .residuals import QuantileResiduals, quantile_residuals
 from .robustness import Robustness, robustness
@@ -57,6 +58,7 @@ __all__ = [
     "Leaderboard",
     "LikelihoodRatio",
     "Modes",
+    "Overlap",
     "QuantileResiduals",
     "Reliability",
     "Robustness",
@@ -72,6 +74,8 @@ __all__ = [
     "coverage",
     "cross_validate",
     "crps",
+    "dice",
+    "dice_threshold",
     "entities",
     "entity_f1",
     "f1",
@@ -79,6 +83,7 @@ __all__ = [
     "frechet_distance",
     "generalisation_gap",
     "inception_score",
+    "iou",
     "likelihood_ratio_test",
     "log_loss",
     "log_score",
@@ -86,6 +91,7 @@ __all__ = [
     "mae",
     "mmd",
     "modes",
+    "overlap",
     "perplexity",
     "precision",
     "quantile_residuals",

@@ -93,6 +93,11 @@ class Network(Spec, axis="network"):
         """Whether rows are sequences or sets that may be shorter or longer than those the module was built for."""
         return False
 
+    @property
+    def any_size(self) -> bool:
+        """Whether rows are images or series that may be larger or smaller than those the module was built for."""
+        return False
+
     def out_lengths(self, lengths: Tensor) -> Tensor | None:
         """At how many positions it answers for rows with so many, (n,) → (n,); None: at as many, or once per row.
 

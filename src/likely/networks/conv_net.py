@@ -89,6 +89,10 @@ class ConvNet(Network):
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
         return ((1, *in_shape) if len(in_shape) == 1 else in_shape), 0
 
+    @property
+    def any_size(self) -> bool:
+        return self.pool == "mean"
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return channel_columns(in_shape)
 

@@ -258,6 +258,10 @@ class UNet(Network):
     def features_at(self, in_shape: Shape) -> tuple[Shape, int]:
         return ((1, *in_shape) if len(in_shape) == 1 else in_shape), 0
 
+    @property
+    def any_size(self) -> bool:
+        return True
+
     def columns(self, in_shape: tuple[int, ...]) -> tuple[int, ...]:
         return channel_columns(in_shape)
 
@@ -278,7 +282,7 @@ class UNet(Network):
         own, dims = self.channels[0], len(in_shape) - 1
         self.build(in_shape, 1)  # which refuses what does not fit
         levels = self._with_norm("batch")._level(in_shape[0] if self.patch == 1 else own, self.channels, dims, 0)
-        inner = Padded(levels, self._multiple // self.patch)
+        inner = Padded(levels, self.multiple // self.patch)
         if self.patch == 1:
             return inner
         return nn.Sequential(Conv(in_shape[0], own, self.patch, stride=self.patch, padding="valid", dims=dims), inner)
@@ -290,7 +294,7 @@ class UNet(Network):
     def _network(self, in_shape: Shape, out_features: int, heard: int = 0) -> nn.Sequential:
         """Levels, head and output; with `heard` numbers that the levels are told."""
         shape = image_shape(in_shape, "UNet")
-        sides = [-(-side // self._multiple) * self._multiple + self.kernel for side in shape[1:]]  # padded
+        sides = [-(-side // self.multiple) * self.multiple + self.kernel for side in shape[1:]]  # padded
         refuse_large(self, max(shape[0], *self.channels) * math.prod(sides))
         with without_numbers():
             draft = self._features(shape, 0)
@@ -306,13 +310,13 @@ class UNet(Network):
         """All levels, from the largest images down."""
         dims, own = len(shape) - 1, self.channels[0]
         if self.patch == 1 and not heard:
-            return Padded(self._level(shape[0], self.channels, dims, heard), self._multiple)
+            return Padded(self._level(shape[0], self.channels, dims, heard), self.multiple)
         levels = self._level(own, self.channels, dims, heard)
         last = nn.Sequential(*self._ready(own)) if heard else None
-        return Padded(Patched(shape[0], own, self.patch, levels, dims, last), self._multiple)
+        return Padded(Patched(shape[0], own, self.patch, levels, dims, last), self.multiple)
 
     @property
-    def _multiple(self) -> int:
+    def multiple(self) -> int:
         """Sides are padded to a multiple of this, so that every level halves them."""
         return self.patch * 2 ** (len(self.channels) - 1)
 

@@ -37,6 +37,7 @@ from .coefficients import recorded, summarise
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
 from .offset import offset_of, part_of, with_offset
+from .sizes import check_positions, check_shape, times_larger
 from .summary import Summary
 from .targets import (
     dataset_of,
@@ -55,8 +56,8 @@ __all__ = ["Supervised", "as_array"]
 
 BLOCK = 1 << 23
 """Numbers that a block of rows may have in the widest layer, over all members."""
-LEAST = 64
-"""Rows of a block, at least."""
+LEAST, MOST = 64, 1 << 26
+"""Rows of a block, at least, if they have no more numbers than that."""
 
 
 class Supervised(Reports, Estimator):
@@ -200,11 +201,15 @@ class Supervised(Reports, Estimator):
 
     def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
         """y of each row, or of each position of the answers, as `_targets` reads them."""
-        return self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
+        targets = self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
+        if not reset:
+            check_positions(self, tuple(targets.shape), x)
+        return targets
 
     def _weights(self, sample_weight: Any, x: Inputs, *, whole: bool = False) -> Tensor | None:
         """Of each target, or of each whole row."""
-        return weights_of(sample_weight, x, None if whole else offsets_of_targets(self, x))
+        offsets, positions = (None, ()) if whole else (offsets_of_targets(self, x), self.positions_)
+        return weights_of(sample_weight, x, offsets, positions)
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict_dist(self, X: Any, offset: Any = None, exposure: Any = None) -> Distribution:
@@ -280,9 +285,10 @@ class Supervised(Reports, Estimator):
         network is bounded, however many rows there are.
         """
         work, width = self.plan_.footprint
-        members = len(self.posterior_.weights)
-        step = max(LEAST, BLOCK // (members * max(width, row_size(x))))
-        with threads_for(work * members * min(step, len(x))):
+        larger, members = times_larger(self, x), len(self.posterior_.weights)
+        each = members * max(int(width * larger), row_size(x))
+        step = max(1, min(LEAST, MOST // each), BLOCK // each)
+        with threads_for(int(work * larger) * members * min(step, len(x))):
             if len(x) <= step:
                 return answer(x, slice(None))
             offsets = offsets_of_targets(self, x)
@@ -320,8 +326,7 @@ class Supervised(Reports, Estimator):
             check_is_fitted(self)
         x = self._inputs(X)
         network = network_of(self)
-        if isinstance(x, Tensor) and tuple(x.shape[1:]) != self.in_shape_ and not network.any_length:
-            raise DataError(f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.in_shape_}.")
+        check_shape(self, x)
         network.check(x)
         return x.to(self.posterior_.weights.device)
 

@@ -34,6 +34,7 @@ from ..labels import (
 from .base import Supervised, as_array
 from .class_weights import class_weights, restore_class_weights, times_class_weights
 from .offset import part_of
+from .sizes import any_size, check_positions
 from .targets import entries_of, is_coupled, rows_of
 from .texts import with_evidence
 
@@ -144,7 +145,8 @@ class Classifier(ClassifierMixin, Supervised):
         labels, missing = self._labels(*entries_of(self, y, x, reset=False), reset=False)
         weight = self._weights(sample_weight, x)
         counts = np.ones(len(labels)) if weight is None else weight.numpy()
-        weights = counts.reshape(-1, *(1 for _ in self.positions_)) * ~missing
+        check_positions(self, labels.shape, x)
+        weights = (counts if counts.ndim > 1 else counts.reshape(-1, *(1 for _ in self.positions_))) * ~missing
         if not weights.any():
             raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
         return float(np.average(predicted == labels, weights=weights))
@@ -211,7 +213,8 @@ class Classifier(ClassifierMixin, Supervised):
         labels, missing = read_labels(y, type(self).__name__, rows=rows, missing_label=self.missing_label)
         if reset or self.positions_ == ():
             labels, missing = as_column(labels, missing)
-        if not reset and labels.shape[1:] != self.positions_:
+        free = not reset and any_size(self) and labels.ndim == 1 + len(self.positions_)  # as many as X has pixels
+        if not reset and not free and labels.shape[1:] != self.positions_:
             raise DataError(f"y has shape {labels.shape}; the model was fitted on labels {rows_of(self.positions_)}.")
         return labels, missing
 

@@ -16,6 +16,7 @@ from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows, offsets_from
 from ...data.sparse_rows import SparseRows
 from ...networks import Network
+from .sizes import check_channels
 from .texts import network_of, text_rows
 
 __all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
@@ -35,6 +36,8 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     known = None if reset else model.kind_
     if rows is None and known == "tensor" and network_of(model).any_length:
         return _of_any_length(model, X)
+    if rows is None and known == "tensor":
+        check_channels(model, X)
     if rows is None and known in (None, "tensor"):
         return as_rows(model, X, reset=reset)
     if rows is None:

@@ -20,6 +20,7 @@ from ...probability.quantiles import quantile
 from ..labels import as_entries
 from .base import Supervised, as_array
 from .offset import part_of
+from .sizes import any_size
 from .targets import rows_of
 
 __all__ = ["Regressor"]
@@ -101,6 +102,8 @@ class Regressor(RegressorMixin, Supervised):
         targets = self._read_targets(y, x, reset=False).numpy().reshape(len(predicted), -1)
         predicted = predicted.reshape(targets.shape)
         weight = self._weights(sample_weight, x)
+        if weight is not None and weight.ndim > 1:
+            raise DataError("R² takes a sample_weight for each row, (n,), not for each position.")
         counts = np.ones(len(predicted)) if weight is None else weight.numpy()
         if not np.isnan(targets).any():
             return float(r2_score(targets, predicted, sample_weight=counts))
@@ -131,7 +134,8 @@ class Regressor(RegressorMixin, Supervised):
         likelihood = self._likelihood()
         if array.ndim < 1 + likelihood.event_dim:
             raise DataError(f"y has shape {array.shape}; {likelihood!r} needs a vector for each row: (n, d).")
-        if not reset and array.shape[1:] != (*self.positions_, *self.target_.shape):
+        free = not reset and self.positions_ and any_size(self) and array.ndim == 1 + len(self.positions_)
+        if not reset and not free and array.shape[1:] != (*self.positions_, *self.target_.shape):
             fitted = rows_of((*self.positions_, *self.target_.shape))
             raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
         return torch.from_numpy(np.array(array, order="C"))  # a copy: reversed or read-only memory suits torch badly

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -63,11 +64,26 @@ def offsets_of_targets(model: Any, x: Inputs) -> Tensor | None:
     return answer_offsets(network_of(model), x) if model.per_position_ and isinstance(x, Rows) else None
 
 
-def weights_of(sample_weight: Any, x: Inputs, offsets: Tensor | None) -> Tensor | None:
-    """The weight of each row, or of each of its targets where those start at these offsets."""
+def weights_of(sample_weight: Any, x: Inputs, offsets: Tensor | None, positions: tuple[int, ...] = ()) -> Tensor | None:
+    """The weight of each row (n,), or of each of its targets: where those start at offsets, or (n, *positions)."""
+    if positions and isinstance(x, Tensor) and np.ndim(sample_weight) > 1:
+        return _at_positions(sample_weight, x, positions)
     if sample_weight is None or offsets is None or not isinstance(x, Rows):
         return as_weights(sample_weight, x)
     return as_weights(flat_weights(sample_weight, x, offsets), torch.empty(int(offsets[-1])))
+
+
+def _at_positions(sample_weight: Any, x: Tensor, positions: tuple[int, ...]) -> Tensor:
+    given = sample_weight.detach().cpu() if isinstance(sample_weight, Tensor) else np.asarray(sample_weight)
+    weight = torch.as_tensor(given).double()
+    if weight.ndim != 1 + len(positions) or len(weight) != len(x):
+        raise DataError(
+            f"sample_weight has shape {tuple(weight.shape)}; it needs a number for each row ({len(x)},), or for each "
+            f"target {(len(x), *positions)}."
+        )
+    if not bool(weight.isfinite().all()) or bool((weight < 0).any()) or not bool(weight.any()):
+        raise DataError("sample_weight must hold finite numbers, 0 or more, and not 0 alone.")
+    return weight
 
 
 def weights_of_inputs(data: Dataset, weight: Tensor | None) -> Tensor | None:
@@ -82,7 +98,7 @@ def weights_of_inputs(data: Dataset, weight: Tensor | None) -> Tensor | None:
         return torch.zeros(len(data)).double().scatter_reduce(0, data.weight.owner, data.weight.values, "amax")
     if isinstance(data.weight, Tensor):
         counted = data.weight.reshape(len(data), -1).any(1).double()
-        return counted if weight is None else weight * counted
+        return counted if weight is None else weight.reshape(len(data), -1).amax(1) * counted
     return weight
 
 
@@ -107,8 +123,10 @@ def dataset_of(
         raise DataError("y has no target at all: every one is missing (NaN, or missing_label).")
     if whole:
         return Dataset(x, given if offsets is None else Ragged(given, offsets), weight, dtype, positions, whole=True)
-    if weight is not None:
+    if weight is not None and weight.ndim == 1:
         weight = weight.reshape(-1, *(1 for _ in positions)).expand(-1, *positions)
+    if weight is not None and tuple(weight.shape[1:]) != positions:
+        raise DataError(f"sample_weight has shape {tuple(weight.shape)}; y has targets at positions {positions}.")
     if bool(missing.any()):
         weight = torch.where(missing, 0.0, 1.0 if weight is None else weight).double()
     if weight is not None and not bool(weight.any()):
