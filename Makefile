@@ -38,7 +38,7 @@ contracts: $(VENV)/.tested
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.tested  ## doctests and tests
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) -m "not matrix"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) --dist worksteal -m "not matrix"
 
 # Other machines, as far as one can play them: each library is told which instructions there are; threads and seeds differ.
 # MKL and ATen are torch's, oneDNN does its convolutions, OpenBLAS is numpy's and scipy's, glibc has exp and log of all.
@@ -52,11 +52,11 @@ NUMERICAL := tests/common tests/kernels tests/likelihoods tests/probability test
 PORTABLE ?= -m "not matrix" $(NUMERICAL)
 
 portable: $(VENV)/.tested  ## the numerical tests on simulated machines; PORTABLE="-m sensitive tests" for the quick part
-	env $(PRESCOTT) $(BIN)/pytest -n $(CORES) $(PORTABLE)
-	env $(HASWELL) $(BIN)/pytest -n $(CORES) $(PORTABLE)
+	env $(PRESCOTT) $(BIN)/pytest -n $(CORES) --dist worksteal $(PORTABLE)
+	env $(HASWELL) $(BIN)/pytest -n $(CORES) --dist worksteal $(PORTABLE)
 
 matrix: $(VENV)/.tested  ## every likelihood × network × prior × inference
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) -m matrix tests/common
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) --dist worksteal -m matrix tests/common
 
 bench: $(VENV)/.benched  ## each comparison with a peer, in one run
 	$(BIN)/python -m benchmarks
