@@ -16,7 +16,7 @@ from ...core.draws import form_of
 from ...core.errors import DataError
 from .dag import closest
 
-__all__ = ["FORMS", "as_table", "encode", "find_states", "form_of_columns", "read_columns"]
+__all__ = ["FORMS", "as_table", "column_names", "encode", "find_states", "form_of_columns", "read_columns"]
 
 FORMS = one_of("columns", "records", "array", "pandas", "polars")
 
@@ -53,6 +53,19 @@ def read_columns(X: Any, names: Sequence[str]) -> dict[str, pl.Series]:
     if not next(iter(lengths.values())):
         raise DataError("X has no rows.")
     return variables
+
+
+def column_names(X: Any) -> list[str]:
+    """The names of all columns of X; those of an array are x0, x1, ….
+
+    >>> column_names([{"rain": "yes"}, {"rain": "no", "wet": 1}])
+    ['rain', 'wet']
+    """
+    array = X.detach().cpu().numpy() if isinstance(X, Tensor) else X
+    if isinstance(array, np.ndarray) or (isinstance(X, list | tuple) and X and not isinstance(X[0], Mapping)):
+        width = np.shape(array)[1] if np.ndim(array) == 2 else 0
+        return [f"x{place}" for place in range(width)]
+    return [str(name) for name in _columns(X, [])]
 
 
 def form_of_columns(X: Any) -> str:
@@ -151,6 +164,12 @@ def _series(name: str, values: Any) -> pl.Series:
         native = values.to_native()
         if isinstance(native, pl.Series):
             values = native
+        elif values.dtype in (nw.Categorical, nw.Enum):
+            values = _of_categories(name, native)
+        elif values.dtype == nw.String:
+            texts = np.array(values.to_numpy(), dtype=object)
+            texts[values.is_null().to_numpy()] = None
+            values = pl.Series(name, texts.tolist(), dtype=pl.String)
         else:
             missing = values.is_null().to_numpy()
             values = [None if gap else value for gap, value in zip(missing, values.to_list(), strict=True)]
@@ -173,6 +192,13 @@ def _series(name: str, values: Any) -> pl.Series:
     if values.dtype not in (pl.String, pl.Boolean, pl.Null) and not values.dtype.is_numeric():
         raise DataError(f"X: column {name!r} holds {values.dtype}; states are text, numbers or booleans.")
     return values.rename(name)
+
+
+def _of_categories(name: str, native: Any) -> pl.Series:
+    """A pandas column of categories: its few levels are read, and put at their codes."""
+    codes = native.cat.codes.to_numpy()
+    levels = _typed(name, native.cat.categories.tolist())
+    return levels.extend_constant(None, 1).gather(np.where(codes < 0, len(levels), codes)).rename(name)
 
 
 def _typed(name: str, values: Any) -> pl.Series:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from ...core.errors import DataError
 from .bayes_ball import d_separated
 from .dag import Dag
@@ -13,9 +15,15 @@ __all__ = ["GraphQuestions"]
 
 
 class GraphQuestions:
-    """Questions about `edges`; they need no fit."""
+    """Questions about `edges`; they need no fit, unless edges are learned."""
 
     edges: Any
+
+    def _graph(self) -> Dag:
+        if self.edges is None:
+            check_is_fitted(self, "edges_")
+            return Dag.from_edges(self.__dict__["edges_"])
+        return Dag.from_edges(self.edges)
 
     def d_separated(
         self, a: str | Collection[str], b: str | Collection[str], given: str | Collection[str] = ()
@@ -27,7 +35,7 @@ class GraphQuestions:
         >>> collider.d_separated("rain", "sprinkler"), collider.d_separated("rain", "sprinkler", given="wet")
         (True, False)
         """
-        dag = Dag.from_edges(self.edges)
+        dag = self._graph()
         first, second, known = (_positions(dag, names) for names in (a, b, given))
         for one, other, words in (
             (first, second, "a and b"),
@@ -40,12 +48,12 @@ class GraphQuestions:
 
     def markov_blanket(self, name: str) -> list[str]:
         """Parents, children and the children's other parents: given these, all others tell nothing more."""
-        dag = Dag.from_edges(self.edges)
+        dag = self._graph()
         return [dag.names[variable] for variable in dag.markov_blanket(dag.position(name))]
 
     def factorisation(self) -> str:
         """The joint distribution as the product that the graph stands for."""
-        return Dag.from_edges(self.edges).factorisation()
+        return self._graph().factorisation()
 
 
 def _positions(dag: Dag, names: str | Collection[str]) -> set[int]:

@@ -26,13 +26,15 @@ from ...core.validation import as_weights
 from ...inference import EM, Inference
 from ...inference.latent.density import fit_latent
 from .bif import read_bif, write_bif
-from .columns import FORMS, as_table, find_states, form_of_columns, read_columns
+from .columns import FORMS, as_table, column_names, find_states, form_of_columns, read_columns
 from .dag import Dag
 from .em import NetworkEM, log_power
 from .evidence_questions import REMEDY, EvidenceQuestions, listed
 from .exact import ExactInference
 from .graph_questions import GraphQuestions
 from .labels import Evidence, Labels, Soft, check_states
+from .learning import learn_dag
+from .structure import Structure
 from .tables import Tables
 
 __all__ = ["BayesianNetwork"]
@@ -49,6 +51,10 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
     `states` lists the states of variables by name; others have those found in the data, sorted. With missing values
     (None, NaN, an absent key) the tables maximise the likelihood of what was seen, found by `inference`; a variable
     that is never seen needs its `states`.
+
+    Without `edges` they are learned: each column of the data is a variable, and `structure` says how its parents are
+    found: `HillClimbing()` (also `"auto"`), `ChowLiu()` or `PC()` of `likely.models.bayesian_network`; rows with gaps
+    do not count for that.
 
     Data are pandas or polars frames, dicts of columns, lists of dicts, or arrays with the columns of `names_`.
 
@@ -74,13 +80,14 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
 
     def __init__(
         self,
-        edges: Any,
+        edges: Any = None,
         smoothing: float = 0.0,
         states: Mapping[str, Sequence[Any]] | None = None,
         equivalent_sample_size: float | None = None,
         inference: Inference | str = EM(max_iter=1000),  # noqa: B008 (a spec is a value)
         random_state: Any = None,
         verbose: bool = False,
+        structure: Structure | str = "auto",
     ) -> None:
         self.edges = edges
         self.smoothing = smoothing
@@ -89,6 +96,7 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         self.inference = inference
         self.random_state = random_state
         self.verbose = verbose
+        self.structure = structure
 
     # --- making one ---------------------------------------------------------------------------------------------
     @classmethod
@@ -130,8 +138,8 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
     def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Count the tables, or run EM where values are missing; `history_` is log p(seen) + log p(θ) at each step."""
         self._forget()
-        dag = Dag.from_edges(self.edges)
         self._check_arguments()
+        dag = Dag.from_edges(column_names(X) if self.edges is None else self.edges)
         columns = read_columns(X, dag.names)
         states = check_states(self.states, dag)
         for name in dag.names:
@@ -143,9 +151,12 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         form, hidden = form_of_columns(X), [name for name in dag.names if name not in columns]
         codes = Labels(dag, states).encode(columns)
         weights = as_weights(sample_weight, torch.from_numpy(codes))
+        weight = np.ones(len(codes)) if weights is None else weights.numpy()
+        if self.edges is None:
+            known = {name: states[name] for name in dag.names}
+            dag = learn_dag(self.structure, known, codes, weight, np.random.default_rng(self._seed()))
         tables = Tables(dag, [len(states[name]) for name in dag.names])
         prior = tables.pseudo_counts(self.smoothing, self.equivalent_sample_size)
-        weight = np.ones(len(codes)) if weights is None else weights.numpy()
         if (codes >= 0).all():
             counts = tables.counts(codes, weight)
             vector = tables.normalise(counts + prior)
@@ -325,3 +336,8 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
                 raise SpecError(f"BayesianNetwork({argument}={value!r}): {argument} must be a number from 0.")
         if self.smoothing and self.equivalent_sample_size:
             raise SpecError("BayesianNetwork: give smoothing or equivalent_sample_size, not both.")
+        if self.edges is not None and self.structure != "auto":
+            raise SpecError(
+                f"BayesianNetwork(edges=…, structure={self.structure!r}): edges are given or learned; leave out one of "
+                "them. Edges that a learned structure must have are its `required`."
+            )
