@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely.cli.compare import candidates, chosen
+from likely.cli.compare import candidates, chosen, families
 from likely.core.errors import SpecError
 from likely.data import read_table
 
@@ -83,3 +83,49 @@ def test_names_and_parts_are_told_apart():
 )
 def test_options_that_cannot_be_met(run, shop, refused, options, message):
     refused(run("compare", shop, "--target", "spend", "--ignore", "id", *options), message)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([0, 1, 2, 3, 2, 1], ["poisson", "negative_binomial"]),
+        ([0, 0, 0, 0, 0, 7, 9, 8], ["poisson", "negative_binomial", "zero_inflated"]),
+        ([2.5, 0.1, 90.0], ["gamma", "log_normal"]),
+        ([0.2, 0.9, 0.5], ["beta"]),
+        ([-1.0, 2.0], []),
+        ([1990, 2001, 2010], ["gamma", "log_normal"]),
+    ],
+)
+def test_families_are_those_that_the_target_can_have(values, expected):
+    assert families(np.array(values, dtype=float)) == expected
+
+
+def test_counts_are_compared_by_families_of_counts_and_beside_boosting(run):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=60)
+    pl.DataFrame({"x": x, "visits": rng.poisson(np.exp(1.0 + x))}).write_csv("t.csv")
+    models = ["-m", "linear", "-m", "poisson", "-m", "boosting"]
+    said = run("compare", "t.csv", "-t", "visits", *models, "--folds", "2", "--json").json()
+    assert said["best"] == "poisson"
+    outside = said["entries"][-1]
+    assert (outside["name"], outside["scored"], outside["score"], outside["error"]) == ("boosting", False, None, None)
+    assert outside["metrics"]["rmse"] > 0
+    shown = run("compare", "t.csv", "-t", "visits", *models, "--folds", "2").out
+    assert "no probabilities" in shown
+    fitted = run("fit", "t.csv", "-t", "visits").out
+    assert "the target has integers from 0 to" in fitted
+    assert "negative_binomial or zero_inflated may suit it better (likely compare)" in fitted
+    assert "as asked for" in run("fit", "t.csv", "-t", "visits", "--likelihood", "poisson").out
+
+
+def test_codes_in_order_and_labels_are_scored_beside_boosting(run):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=90)
+    pl.DataFrame({"x": x, "grade": np.digitize(x + rng.normal(size=90), [-0.5, 0.5])}).write_csv("t.csv")
+    said = run("compare", "t.csv", "-t", "grade", "-m", "ordinal", "-m", "boosting", "--folds", "2", "--json").json()
+    assert said["best"] == "ordinal"
+    assert all(entry["scored"] and entry["score"] is not None for entry in said["entries"])
+    assert "Categorical(classes=3), since the target has 3 classes" in run("fit", "t.csv", "-t", "grade").out
+    alone = run("compare", "t.csv", "-t", "grade", "-m", "boosting", "--folds", "2")
+    assert alone.code == 0
+    assert "next" not in alone.out

@@ -9,7 +9,7 @@ from rich.console import Console
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression
 
-from likely import Classifier
+from likely import Classifier, Regressor
 from likely.core.errors import DataError, LikelyWarning
 from likely.evaluate import compare, rmse
 from likely.priors import Normal
@@ -17,7 +17,7 @@ from likely.priors import Normal
 
 @pytest.fixture
 def board(known, draws):
-    models = {"wide": known(scale=2.0), "truth": known(), "line": LinearRegression(), "shifted": known(shift=1.0)}
+    models = {"wide": known(scale=2.0), "truth": known(), "line": Regressor("poisson"), "shifted": known(shift=1.0)}
     return compare(models, *draws(500), metrics={"rmse": rmse}, random_state=0)
 
 
@@ -38,7 +38,7 @@ def test_differences_are_paired(known, draws, board):
 
 
 def test_a_failing_model_is_reported_and_not_fatal(board):
-    assert board["line"].error.startswith("DataError: The log score needs a model with log_prob")
+    assert board["line"].error.startswith("DataError: y has a negative value")
     assert np.isnan(board["line"].score)
 
 
@@ -105,3 +105,20 @@ def test_when_nothing_works(draws):
 def test_importing_evaluate_does_not_import_matplotlib():
     code = "import sys, likely.evaluate; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_model_without_probabilities_stands_by_its_metrics_alone():
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    from likely.plots import leaderboard
+
+    X = np.random.default_rng(0).normal(size=(60, 1))
+    y = X[:, 0] + 0.1 * np.random.default_rng(1).normal(size=60)
+    models = {"trees": HistGradientBoostingRegressor(max_iter=5), "linear": Regressor()}
+    board = compare(models, X, y, cv=2, metrics={"rmse": rmse}, random_state=0)
+    assert board.best == "linear"
+    assert (board["trees"].scored, board["trees"].error) == (False, None)
+    assert board["trees"].metrics["rmse"] > board["linear"].metrics["rmse"]
+    assert "no probabilities" in str(board)
+    assert "no probabilities" in [text.get_text() for text in leaderboard(board).texts]
+    assert "log_prob or predict_proba" in str(compare(models, X, y, cv=2)["trees"].error)  # nothing to show of it

@@ -26,13 +26,20 @@ from .output import lines, print_board, print_json
 from .reading import read, reads_tables, words_of
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 
     from ..evaluate import Leaderboard
+    from ..models import TableModel
 
-__all__ = ["candidates", "chosen", "compare", "leaderboard"]
+__all__ = ["candidates", "chosen", "compare", "families", "family_of", "leaderboard"]
 
 NETWORK = {"network": "mlp(hidden=[32,32])", "prior": "normal(scale=1.0)"}
+BOOSTING = "boosting"
+OUTSIDE = "outside"
+"""The part of a candidate that is not ours: the library it is from."""
+MANY = 1.5
+"""How many times more zeros than a Poisson of the same mean has abound."""
 SHARE = 0.25
 """The ridge's prior belief: a column moves a target by about this fraction of the target's spread."""
 
@@ -48,8 +55,9 @@ def compare(
             "--model",
             "-m",
             metavar="NAME|PARTS",
-            help="A candidate: linear, ridge, robust, uneven, mlp, ensemble, or parts such as "
-            "`network=mlp(hidden=[64]), likelihood=student_t()`. May be repeated; by default all that are named here.",
+            help="A candidate: linear, ridge, robust, uneven, mlp, ensemble, a family that the target can have "
+            "(poisson, gamma, beta, ordinal …), boosting (scikit-learn's), or parts such as `network=mlp(hidden=[64]), "
+            "likelihood=student_t()`. May be repeated; by default all that suit the target.",
         ),
     ] = None,
     folds: Annotated[int, typer.Option("--folds", metavar="NUMBER", help="Folds of the cross-validation.")] = 5,
@@ -63,11 +71,13 @@ def compare(
 ) -> None:
     """Compare models on TABLE: each row is predicted by models that did not see it, and scored by log p(target | row).
 
-    A difference to the best of less than two standard errors is not evidence.
+    A difference to the best of less than two standard errors is not evidence. Families that the target can have are
+    among the candidates (of integers, probabilities of counts and densities of numbers compare), and scikit-learn's
+    gradient boosting as an outside yardstick: its regression has no probabilities, so only its error compares.
     """
     rows = read(table, reading)
     task, why = read_target(rows, target, task)
-    parts = chosen(candidates(task, rows, target), model or [])
+    parts = chosen(candidates(task, rows, target) | {BOOSTING: {OUTSIDE: "scikit-learn"}}, model or [])
     board = leaderboard(
         rows, target, task, parts, folds=folds, random_state=random_state, ignore=ignore, category=category
     )
@@ -77,28 +87,56 @@ def compare(
     lines({"target": f"{target}: {task}, {why}"})
     print_board(board, f"{folds} folds of {table}; score: mean log p({target} | row), higher is better")
     columns = [("--ignore", name) for name in ignore or []] + [("--category", name) for name in category or []]
-    options = [*words_of(reading), *columns, *((f"--{axis}", text) for axis, text in parts[board.best].items())]
+    ours = [entry.name for entry in board.entries if entry.error is None and OUTSIDE not in parts[entry.name]]
+    if not ours:
+        return
+    if ours[0] != board.best:
+        lines({"best": f"{board.best} is scikit-learn's, an outside yardstick; of Likely's models {ours[0]} is"})
+    options = [*words_of(reading), *columns, *((f"--{axis}", text) for axis, text in parts[ours[0]].items())]
     words = ["likely", "fit", str(table), "--target", target, *(word for option in options for word in option)]
     lines({"next": shlex.join(words)})
 
 
 def candidates(task: str, rows: pl.DataFrame, target: str) -> dict[str, dict[str, str]]:
     """The models that are compared when none are named, by the texts of their parts."""
-    networks = {"mlp": NETWORK, "ensemble": NETWORK | {"inference": "ensemble()"}}
-    if task == "classify":
-        return {"linear": {}, "ridge": {"prior": "normal(scale=1.0)"}, **networks}
     from ..data.frame import as_frame, column_of
     from ..data.target import numbers_of
 
+    networks = {"mlp": NETWORK, "ensemble": NETWORK | {"inference": "ensemble()"}}
     series = column_of(as_frame(with_target(rows, target)), target)
-    spread = float(numbers_of(series).std()) or 1.0
+    if task == "classify":
+        several = series.dtype.is_integer() and series.n_unique() > 2  # codes, whose order is that of numbers
+        ordered = {"ordinal": {"likelihood": "ordinal()"}} if several else {}
+        return {"linear": {}, "ridge": {"prior": "normal(scale=1.0)"}, **ordered, **networks}
+    values = numbers_of(series)
+    spread = float(values.std()) or 1.0
     return {
         "linear": {},
         "ridge": {"prior": f"normal(scale={SHARE * spread:.3g})"},
         "robust": {"likelihood": "student_t()"},
         "uneven": {"likelihood": "normal(scale=input)"},
+        **{name: {"likelihood": f"{name}()"} for name in families(values)},
         **networks,
     }
+
+
+def families(values: np.ndarray) -> list[str]:
+    """The likelihoods, besides those of any number, that a target with these values can have.
+
+    >>> import numpy as np
+    >>> families(np.array([0.0, 0.0, 0.0, 0.0, 5.0, 6.0])), families(np.array([1.5, 80.0])), families(np.array([-1.0]))
+    (['poisson', 'negative_binomial', 'zero_inflated'], ['gamma', 'log_normal'], [])
+    """
+    import numpy as np
+
+    from ..data.target import range_of
+
+    kind, _ = range_of(values)
+    if kind != "count":
+        return {"positive": ["gamma", "log_normal"], "fraction": ["beta"]}.get(kind, [])
+    known = values[np.isfinite(values)]
+    abound = (known == 0).mean() > MANY * np.exp(-known.mean()) + 0.02
+    return ["poisson", "negative_binomial", *(["zero_inflated"] if abound else [])]
 
 
 def chosen(known: dict[str, dict[str, str]], texts: list[str]) -> dict[str, dict[str, str]]:
@@ -111,6 +149,40 @@ def chosen(known: dict[str, dict[str, str]], texts: list[str]) -> dict[str, dict
             f"--models {unknown[0]!r} is not one of {', '.join(known)}, nor parts such as network=mlp(hidden=[64])."
         )
     return {text: known[text] if text in known else parts_of(text) for text in texts}
+
+
+def family_of(model: TableModel, rows: pl.DataFrame, target: str, *, given: bool) -> str:
+    """The likelihood of a fitted model, and why it is that one."""
+    likelihood = repr(model.model_.likelihood_)
+    if given:
+        return f"{likelihood}, as asked for"
+    if hasattr(model, "classes_"):
+        return f"{likelihood}, since the target has {len(model.classes_)} classes"
+    from ..data.frame import as_frame, column_of
+    from ..data.target import numbers_of, range_of
+
+    values = numbers_of(column_of(as_frame(rows), target))
+    others, (_, why) = families(values), range_of(values)
+    if not others:
+        return f"{likelihood}, the usual one: the target has {why}"
+    words = " or ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)
+    return (
+        f"{likelihood}, the usual one; the target has {why}: --likelihood {words} may suit it better (likely compare)"
+    )
+
+
+def outside_model(
+    task: str, target: str, *, ignore: list[str] | None, category: list[str] | None, random_state: int
+) -> TableModel:
+    """scikit-learn's histogram gradient boosting on the same columns: what a model should be measured against."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+
+    from ..data import Table
+    from ..models import TableModel
+
+    kind = HistGradientBoostingClassifier if task == "classify" else HistGradientBoostingRegressor
+    table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen="ignore")
+    return TableModel(kind(random_state=random_state), target, table)
 
 
 def leaderboard(
@@ -129,7 +201,9 @@ def leaderboard(
     from ..core.progress import progress
 
     models = {
-        name: build_model(
+        name: outside_model(task, target, ignore=ignore, category=category, random_state=random_state)
+        if OUTSIDE in own
+        else build_model(
             task, own, target, ignore=ignore, category=category, unseen="ignore", random_state=random_state
         )
         for name, own in parts.items()

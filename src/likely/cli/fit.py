@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import SpecError
+from .compare import family_of
 from .detect import fit_boxes
 from .options import (
     CategoryOption,
@@ -144,9 +145,11 @@ def fit(
     log_score = float(fitted.log_prob(known).mean())
     fitted.reading_ = kept
     fitted.save(out)
+    family = family_of(fitted, known, target, given=likelihood is not None)
     result = {
         "model": str(out),
         "task": task,
+        "family": family,
         "target": target,
         "rows": known.height,
         "features": list(fitted.table_.feature_names_),
@@ -165,6 +168,7 @@ def fit(
             "table": f"{table}: {known.height} rows with a target; {fitted.table_.describe().splitlines()[0]}{because}",
             "target": f"{target}: {task}, {why}",
             "model": in_words(fitted),
+            "family": family,
         }
         | ({"constant": f"{', '.join(constant)}: the same in every row, so of no use"} if constant else {})
         | {

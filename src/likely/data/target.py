@@ -12,7 +12,7 @@ from .columns import as_numbers, as_text, kind_of
 from .frame import column_of
 from .text_values import read_written
 
-__all__ = ["is_missing", "labels_of", "numbers_of", "task_of", "weights_of"]
+__all__ = ["is_missing", "labels_of", "numbers_of", "range_of", "task_of", "weights_of"]
 
 FEW = 5
 """Integers 0, 1, … or 1, 2, … up to this many different ones are taken for class codes."""
@@ -103,3 +103,21 @@ def task_of(target: nw.Series[Any]) -> tuple[Literal["regress", "classify"], str
             return "classify", f"it holds only the integers {values[0]} to {values[-1]}, read as class codes"
         return "regress", f"it holds integers, {values[0]} to {values[-1]}"
     return "regress", "it holds numbers"
+
+
+def range_of(values: np.ndarray) -> tuple[Literal["count", "fraction", "positive", "number"], str]:
+    """What numbers can be, and why: counts start at 0 or 1, fractions lie strictly between 0 and 1.
+
+    >>> range_of(np.array([0.0, 3.0, 1.0])), range_of(np.array([0.2, 0.7])), range_of(np.array([18.0, 2.5]))
+    (('count', 'integers from 0 to 3'), ('fraction', 'numbers between 0 and 1'), ('positive', 'numbers above 0'))
+    """
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return "number", "no numbers"
+    if (known == np.round(known)).all() and known.min() in (0.0, 1.0) and known.max() > 1:
+        return "count", f"integers from {known.min():g} to {known.max():g}"
+    if known.min() > 0 and known.max() < 1:
+        return "fraction", "numbers between 0 and 1"
+    if known.min() > 0:
+        return "positive", "numbers above 0"
+    return "number", "numbers of any sign" if known.min() < 0 else "numbers from 0 upwards"

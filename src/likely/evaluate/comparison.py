@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from ..core.errors import DataError
+from .protocol import has
 from .result import Result, plus_minus
 from .scores import log_scores
 from .validation import (
@@ -43,11 +44,13 @@ class Entry(Result):
     seconds: float = math.nan
     metrics: dict[str, float] = field(default_factory=dict)
     error: str | None = None
+    scored: bool = True
+    """False for a model without probabilities: only its metrics can be compared."""
 
 
 @dataclass(frozen=True)
 class Leaderboard(Result):
-    """Entries from best to worst; models that failed come last. Prints as a table."""
+    """Entries from best to worst; then models without probabilities, then those that failed. Prints as a table."""
 
     entries: tuple[Entry, ...]
 
@@ -98,8 +101,9 @@ class Leaderboard(Result):
                 table.append([entry.name, *[""] * (len(names) + 3)])
                 continue
             behind = plus_minus(entry.difference, entry.difference_error) if entry is not self.entries[0] else "best"
+            behind = behind if entry.scored else "no probabilities"
             numbers = [f"{entry.metrics[name]:.4g}" if name in entry.metrics else "" for name in names]
-            score = plus_minus(entry.score, entry.standard_error)
+            score = plus_minus(entry.score, entry.standard_error) if entry.scored else "—"
             table.append([entry.name, score, behind, *numbers, f"{entry.seconds:.3g}"])
         return table
 
@@ -116,7 +120,8 @@ def compare(
 ) -> Leaderboard:
     """Cross-validate every model on the same folds. One that fails is reported in its place, and the others go on.
 
-    Arguments are those of `cross_validate`. A difference of less than two standard errors is not evidence.
+    Arguments are those of `cross_validate`. A difference of less than two standard errors is not evidence. A model that
+    gives no probabilities, such as a boosted regression, has no log score: it stands in the table by its metrics alone.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.linear_model import LogisticRegression
@@ -134,13 +139,30 @@ def compare(
     folds = folds_of(cv, X, y, classifier=classifiers, random_state=random_state)
     runs: dict[str, CrossValidation] = {}
     failures: list[Entry] = []
+    unscored: list[Entry] = []
     for name, model in models.items():
         try:
+            if metrics and not _answers(model):
+                own = run(model, X, y, folds, _no_score, metrics)
+                unscored.append(Entry(name, seconds=own.seconds, metrics=own.metrics, scored=False))
+                continue
             runs[name] = run(model, X, y, folds, score, metrics or {})
         except Exception as error:  # whatever a model throws, the others still count
             failures.append(Entry(name, error=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))
     ranked = sorted(runs, key=lambda name: _rank(runs[name]))
-    return Leaderboard((*(_entry(name, runs[name], runs[ranked[0]]) for name in ranked), *failures))
+    return Leaderboard((*(_entry(name, runs[name], runs[ranked[0]]) for name in ranked), *unscored, *failures))
+
+
+def _answers(model: Any) -> bool:
+    """Whether a model says how probable a target is; searches and pipelines are opened."""
+    while hasattr(model, "estimator") or hasattr(model, "steps"):
+        model = model.steps[-1][1] if hasattr(model, "steps") else model.estimator
+    predictor = hasattr(model, "predict")
+    return not predictor or has(model, "log_prob") or has(model, "predict_proba")
+
+
+def _no_score(model: Any, X: Any, y: Any) -> np.ndarray:
+    return np.zeros(len(y))
 
 
 def _rank(own: CrossValidation) -> tuple[float, int, float]:

@@ -16,7 +16,7 @@ from torch import Tensor
 from ..core.errors import DataError
 from ..models.labels import missing_among
 
-__all__ = ["as_array", "missing", "need", "opened", "take"]
+__all__ = ["as_array", "has", "missing", "need", "opened", "take"]
 
 
 def opened(model: Any, X: Any) -> tuple[Any, Any]:
@@ -32,9 +32,15 @@ def opened(model: Any, X: Any) -> tuple[Any, Any]:
             return model, X
 
 
+def has(model: Any, method: str) -> bool:
+    """Whether a model, and the one inside a model of tables, has a method."""
+    inner = getattr(model, "model_", None) or getattr(model, "model", None)
+    return hasattr(model, method) and (not hasattr(inner, "fit") or hasattr(inner, method))
+
+
 def need(model: Any, methods: Sequence[str], question: str) -> None:
     """Raise a `DataError` unless the model has one of the methods."""
-    if not any(hasattr(model, method) for method in methods):
+    if not any(has(model, method) for method in methods):
         raise DataError(
             f"{question} needs a model with {' or '.join(methods)}; {type(model).__name__} has none. "
             "likely.Regressor and likely.Classifier have them."

@@ -9,6 +9,9 @@ import numpy as np
 
 __all__ = ["Result", "plus_minus"]
 
+MOST_DIGITS = 8
+"""After the point; smaller numbers are written with an exponent."""
+
 
 class Result:
     """Base of all results, which are frozen dataclasses."""
@@ -27,6 +30,8 @@ def plus_minus(value: float, error: float) -> str:
     if not np.isfinite(value) or not np.isfinite(error) or error <= 0:
         return f"{value:.4g}"
     digits = max(0, 1 - int(np.floor(np.log10(error))))
+    if digits > MOST_DIGITS:
+        return f"{value:.2g} ± {error:.1g}"
     return f"{value:.{digits}f} ± {error:.{digits}f}"
 
 

@@ -15,7 +15,7 @@ from torch.distributions import Categorical, Distribution, Normal
 from ..core.errors import DataError, LikelyWarning
 from ..core.random import isolated, seed_of
 from ..models.labels import is_text, shown
-from .protocol import as_array, missing, need, opened
+from .protocol import as_array, has, missing, need, opened
 
 __all__ = ["crps", "log_score", "log_scores"]
 
@@ -59,7 +59,7 @@ def log_scores(model: Any, X: Any, y: Any) -> np.ndarray:
             stacklevel=2,
         )
         y = target = np.where(unseen, np.asarray(model.classes_)[0], target)  # a stand-in that the model can score
-    scores = model.log_prob(X, y) if hasattr(model, "log_prob") else _log_proba(model, X, target)
+    scores = model.log_prob(X, y) if has(model, "log_prob") else _log_proba(model, X, target)
     scores = np.where(_by_row(unseen).any(1), -np.inf, np.asarray(scores, dtype=np.float64))
     return np.where(_by_row(gone).all(1), np.nan, scores)
 

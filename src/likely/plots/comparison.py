@@ -43,6 +43,8 @@ def leaderboard(board: Leaderboard, *, title: str | None = None, ax: Axes | None
         note = "best" if leads else plus_minus(entry.difference, entry.difference_error)
         if entry.error is not None:
             note, colour = "failed", ACCENT
+        elif not entry.scored:
+            note = "no probabilities"
         elif np.isfinite(entry.score):
             error = entry.standard_error if np.isfinite(entry.standard_error) else 0.0
             ax.errorbar(entry.score, place, xerr=error, fmt="o", color=colour, markersize=6, linewidth=1.8)
@@ -111,7 +113,9 @@ def _leader(board: Leaderboard) -> str:
     first, *others = board.entries
     if first.error is not None:
         return "Every model failed"
-    scored = [entry for entry in others if entry.error is None]
+    if not first.scored:
+        return "No model gives probabilities"
+    scored = [entry for entry in others if entry.error is None and entry.scored]
     if not scored:
         return f"{first.name}: {plus_minus(first.score, first.standard_error)}"
     second = scored[0]
