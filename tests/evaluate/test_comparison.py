@@ -38,7 +38,7 @@ def test_differences_are_paired(known, draws, board):
 
 
 def test_a_failing_model_is_reported_and_not_fatal(board):
-    assert board["line"].error.startswith("DataError: y has a negative value")
+    assert board["line"].error.startswith("DataError: y has a value that is not an integer")
     assert np.isnan(board["line"].score)
 
 
