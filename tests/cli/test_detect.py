@@ -80,5 +80,5 @@ def test_what_will_not_do(run, refused, photos, squares, regressor):
     refused(run("fit", photos, "--boxes", photos / "boxes.json", "--size", "big"), "write HEIGHTxWIDTH")
     refused(run("fit", photos, "--boxes", photos / "none.json"), "No file at")
     refused(run("fit", "a.csv", "--boxes", photos / "boxes.json"), "a.csv is not a folder of images")
-    refused(run("fit", photos, "--size", "8"), "a detector is fitted with --boxes")
+    refused(run("fit", photos, "--size", "8"), "--boxes FILE says where objects are")
     refused(run("fit", photos, "--boxes", photos / "boxes.json", "--network", "mlp()"), "MLP gives no map of features")

@@ -17,6 +17,7 @@ from .list_specs import list_specs
 from .output import guarded
 from .predict import predict
 from .sample import sample
+from .segment import segment
 from .show import show
 
 __all__ = ["app"]
@@ -44,6 +45,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "impute": impute,
     "decode": decode,
     "detect": detect,
+    "segment": segment,
     "forecast": forecast,
     "show": show,
     "list": list_specs,

@@ -36,10 +36,15 @@ def evaluate(
     """Score a model on the rows of TABLE: log score, errors, and how often its intervals hold the target.
 
     A model of the rows themselves has the log score alone, and one of language bits per character and perplexity.
+    TABLE may be a folder of images by class, for a model that was fitted on one.
     """
     from ..models import FrameModel, LanguageModel
+    from .images import image_measures, is_images, tell_measures
     from .texts import language_measures, read_rows
 
+    if is_images(table):
+        tell_measures(model, table, image_measures(model, table), json=json)
+        return
     fitted = load_any(model, unseen)
     if isinstance(fitted, LanguageModel):
         told = language_measures(fitted, table, reading)

@@ -12,6 +12,7 @@ import typer
 from ..core.errors import SpecError
 from .compare import family_of
 from .detect import fit_boxes
+from .images import fit_images, is_images
 from .options import (
     CategoryOption,
     IgnoreOption,
@@ -77,6 +78,10 @@ def fit(
         Path | None,
         typer.Option("--boxes", metavar="FILE", help="Of a folder of images: a COCO .json, or a folder of VOC .xml."),
     ] = None,
+    masks: Annotated[
+        Path | None,
+        typer.Option("--masks", metavar="FOLDER", help="Of a folder of images: masks by name, a class per pixel."),
+    ] = None,
     size: Annotated[
         str | None, typer.Option("--size", metavar="HxW", help="Of images: the size they are brought to.")
     ] = None,
@@ -95,7 +100,8 @@ def fit(
     TABLE may be a folder of texts, a .txt file in each: folders in it are classes to tell apart. With `--model
     "language_model(ngram(7))"` a text file, a folder or a column of texts is learned as language.
 
-    TABLE may be a folder of images: with --boxes, a detector learns to find the objects in them.
+    TABLE may be a folder of images: folders in it are classes to tell apart; with --masks each pixel has a class; with
+    --boxes, a detector learns to find the objects in them.
     """
     given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference, "tokens": tokens}
     parts = {name: text for name, text in given.items() if text is not None}
@@ -105,8 +111,14 @@ def fit(
             raise SpecError(f"--{name} does not belong to --boxes, which says what there is in each image.")
         fit_boxes(table, boxes, parts, out, size=size, random_state=random_state, json=json)
         return
+    if masks is not None or (table.is_dir() and model is None and is_images(table)):
+        strange = {"target": target, "model": model, "weight": weight, "sequence": sequence, "text": text}
+        for name in (name for name, value in strange.items() if value is not None):
+            raise SpecError(f"--{name} does not belong to images, whose classes are folders or masks.")
+        fit_images(table, masks, parts, out, size=size, random_state=random_state, json=json)
+        return
     if size is not None:
-        raise SpecError(f"--size {size!r} is of images; a detector is fitted with --boxes ANNOTATIONS.")
+        raise SpecError(f"--size {size!r} is of images, and {table} is not a folder of them.")
     if model is not None:
         others = [*parts, *(name for name, value in (("target", target), ("weight", weight)) if value)]
         if others:

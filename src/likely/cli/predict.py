@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from ..models import TableModel
 
-__all__ = ["ENDINGS", "SHOWN", "beside", "give", "predict", "predictions", "write_table"]
+__all__ = ["ENDINGS", "SHOWN", "beside", "give", "predict", "predictions", "tell", "write_table"]
 
 ENDINGS = (".csv", ".tsv", ".parquet")
 SHOWN = 10
@@ -51,14 +51,20 @@ def predict(
 ) -> None:
     """Predict the target of every row of TABLE: the mean with an interval, or the probability of each class.
 
+    TABLE may be an image or a folder of images, for a model that was fitted on a folder of them by class.
+
     A model of rows (`--model` of `likely fit`) answers with the component or the latent code of each row.
 
     Without --out, a terminal shows the first rows and a pipe gets all of them as CSV.
     """
     from ..models import FrameModel, LanguageModel
+    from .images import image_predictions, is_images
     from .texts import read_rows
 
     check_out(out, ENDINGS)
+    if is_images(table):
+        tell(image_predictions(model, table), f"images of {table}", model, out, json=json)
+        return
     fitted = load_any(model, unseen)
     if isinstance(fitted, LanguageModel):
         raise DataError(f"{model} is a model of language, which goes on with a text: likely sample {model} --prompt …")
@@ -73,6 +79,18 @@ def predict(
         lines({"predicted": f"{rows.height} rows of {table}: {columns}", "saved": str(out)})
     else:
         give(predicted.with_row_index("row") if sys.stdout.isatty() else predicted)
+
+
+def tell(predicted: pl.DataFrame, what: str, model: Path, out: Path | None, *, json: bool) -> None:
+    """Predictions into a file, as JSON, or on standard output."""
+    if out is not None:
+        write_table(predicted, out)
+    if json:
+        print_json({"model": str(model), "rows": predicted.height, "predictions": predicted.to_dicts()})
+    elif out is not None:
+        lines({"predicted": f"{predicted.height} {what}: {', '.join(predicted.columns)}", "saved": str(out)})
+    else:
+        give(predicted)
 
 
 def predictions(model: TableModel, rows: pl.DataFrame, interval: float = 0.9) -> pl.DataFrame:

@@ -21,7 +21,7 @@ from ..core.errors import DataError
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Images", "image_paths", "read_image", "read_images", "read_mask", "read_masks", "write_image"]
+__all__ = ["Images", "image_paths", "mask_of", "read_image", "read_images", "read_mask", "read_masks", "write_image"]
 
 Colour = Literal["auto", "grey", "rgb"]
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".gif")
@@ -150,7 +150,7 @@ def read_masks(
     """
     own, _ = image_paths(folder)
     by_name = {path.stem: path for path in own}
-    chosen = [_mask_of(path, by_name, folder) for path in like.paths]
+    chosen = [mask_of(path, by_name, folder) for path in like.paths]
     masks = [read_mask(path, size=size) for path in chosen]
     wanted = like.images.shape[2:]
     for mask, path, image in zip(masks, chosen, like.paths, strict=True):
@@ -225,7 +225,8 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
     yield turned
 
 
-def _mask_of(path: Path, by_name: dict[str, Path], folder: Any) -> Path:
+def mask_of(path: Path, by_name: dict[str, Path], folder: Any) -> Path:
+    """The file among masks by name that belongs to an image."""
     own = next((by_name[path.stem + suffix] for suffix in SUFFIXES if path.stem + suffix in by_name), None)
     if own is None:
         raise DataError(f"{folder} has no mask for {path}: a file {path.stem}.png (or {path.stem}_mask.png).")

@@ -32,6 +32,7 @@ from .regions import breakpoints, regions
 from .regression import coefficients, predictions, predictive_band, residuals
 from .reliability import calibration, coverage
 from .residual_checks import qq, quantile_residuals
+from .segments import segmentation
 from .spectra import spectrum
 from .states import state_path
 from .topics import topics
@@ -79,6 +80,7 @@ __all__ = [
     "regions",
     "residuals",
     "robustness",
+    "segmentation",
     "shattering",
     "spectrum",
     "state_path",

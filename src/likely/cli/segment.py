@@ -1,0 +1,147 @@
+"""`likely segment`: the class of each pixel of images, of any size, written and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..core.errors import DataError
+from .options import JsonOption, ModelArgument
+from .output import lines, number, print_json
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from ..models import Classifier
+
+__all__ = ["segment"]
+
+
+def segment(
+    model: ModelArgument,
+    images: Annotated[
+        Path, typer.Argument(metavar="IMAGES", help="An image, or a folder of PNG or JPEG images.", show_default=False)
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FOLDER", help="Write a mask for each image into a folder.")
+    ] = None,
+    pictures: Annotated[
+        Path | None,
+        typer.Option("--pictures", metavar="FOLDER", help="Draw images with their classes into a folder."),
+    ] = None,
+    masks: Annotated[
+        Path | None, typer.Option("--masks", metavar="FOLDER", help="True masks, by name: tells IoU and Dice.")
+    ] = None,
+    tile: Annotated[
+        int | None, typer.Option("--tile", metavar="PIXELS", help="Larger images are cut into tiles of this side.")
+    ] = None,
+    flips: Annotated[
+        bool, typer.Option("--flips", help="Average over the image turned and mirrored: better, eight times as long.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Say which class each pixel of IMAGES has, by a model that `likely fit IMAGES --masks FOLDER` wrote.
+
+    Images may be of any size. A mask has the numbers of the classes, as the masks of the fit had.
+    """
+    from ..data.images import read_image, read_mask
+    from ..models.segmentation import segment as segmented
+    from .images import load_classifier
+
+    fitted = load_classifier(model, pixels=True)
+    paths = _paths(images)
+    for folder in (out, pictures):
+        if folder is not None:
+            _made(folder)
+    truth = None if masks is None else _true_masks(masks, paths)
+    colour: Any = "grey" if fitted.in_shape_[0] == 1 else "rgb"
+    rows: list[dict[str, Any]] = []
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for path in paths:  # one after the other: a folder may hold more than the memory
+        image = read_image(path, colour=colour)
+        answer = segmented(fitted, [image], tile=tile, flips=flips)
+        covered = {str(label): float(answer.fraction(label)[0]) for label in fitted.classes_.tolist()}
+        rows.append({"image": path.name, **covered})
+        if out is not None:
+            _write(answer.labels[0], fitted, out / f"{path.stem}.png")
+        if pictures is not None:
+            _draw(image, answer, pictures / f"{path.stem}.png")
+        if truth is not None:
+            pairs.append((read_mask(truth[path]), answer.labels[0]))
+    measured = None if truth is None else _measured(fitted, pairs, paths)
+    if json:
+        told = {} if measured is None else {"iou": _by_class(measured, "iou"), "dice": _by_class(measured, "dice")}
+        right = {} if measured is None else {"accuracy": measured.accuracy}
+        print_json({"model": str(model), "images": rows, **told, **right})
+        return
+    mean = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0] if name != "image"}
+    facts = {"segmented": f"{len(paths)} images; {', '.join(f'{p:.1%} of class {label}' for label, p in mean.items())}"}
+    if measured is not None:
+        each = zip(measured.classes, measured.iou, measured.dice, strict=True)
+        told_of = ", ".join(f"class {label} IoU {number(float(i))} Dice {number(float(d))}" for label, i, d in each)
+        facts["measured"] = f"{measured.accuracy:.1%} of pixels right; {told_of}"
+    facts |= {} if out is None else {"masks": str(out)}
+    facts |= {} if pictures is None else {"pictures": str(pictures)}
+    lines(facts)
+
+
+def _paths(images: Path) -> list[Path]:
+    from ..data.images import image_paths
+
+    if not images.exists():
+        raise DataError(f"No image or folder at {images}; check the path.")
+    return [images] if images.is_file() else image_paths(images)[0]
+
+
+def _made(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
+
+
+def _true_masks(masks: Path, paths: list[Path]) -> dict[Path, Path]:
+    from ..data.images import image_paths, mask_of
+
+    by_name = {path.stem: path for path in image_paths(masks)[0]}
+    return {path: mask_of(path, by_name, masks) for path in paths}
+
+
+def _write(labels: np.ndarray, model: Classifier, path: Path) -> None:
+    """The classes as they are where those are numbers of a byte, else their places."""
+    import numpy as np
+
+    from ..data import write_image
+
+    classes = model.classes_
+    plain = classes.dtype.kind in "iu" and classes.min() >= 0 and classes.max() <= 255
+    write_image(path, labels if plain else np.searchsorted(classes, labels))
+
+
+def _draw(image: np.ndarray, answer: Any, path: Path) -> None:
+    from matplotlib.figure import Figure
+
+    from .. import plots
+
+    height, width = image.shape[1:]
+    figure = Figure(figsize=(6.4, 6.4 * height / width + 0.7), layout="constrained")  # of no window
+    plots.segmentation(image, answer, ax=figure.subplots())
+    figure.savefig(path, dpi=120)
+
+
+def _measured(model: Classifier, pairs: list[tuple[np.ndarray, np.ndarray]], paths: list[Path]) -> Any:
+    import numpy as np
+
+    from ..evaluate import overlap
+
+    for (truth, own), path in zip(pairs, paths, strict=True):
+        if truth.shape != own.shape:
+            raise DataError(f"The mask of {path} has {truth.shape} pixels, but the image {own.shape}.")
+    truth, own = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))
+    return overlap(truth, own, model.classes_.tolist())
+
+
+def _by_class(measured: Any, name: str) -> dict[str, float]:
+    return {str(label): float(value) for label, value in zip(measured.classes, getattr(measured, name), strict=True)}

@@ -1,0 +1,126 @@
+"""Folders of images on the command line: told apart by class, and pixel by pixel."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+from likely import load
+from likely.data import read_images, read_mask, write_image
+
+QUICK = "map(adam(0.01), epochs=4, batch_size=8)"
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """Stripes across and upright, 12 × 12 pixels, in folders by class."""
+    folder, rng = tmp_path_factory.mktemp("photos"), np.random.default_rng(0)
+    for name in ("across", "upright"):
+        (folder / name).mkdir()
+        for i in range(8):
+            stripes = np.tile([[0.2], [0.8]], (6, 12)) + rng.uniform(-0.1, 0.1, (12, 12))
+            write_image(folder / name / f"{i}.png", stripes if name == "across" else stripes.T)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """Images of 16 × 16 pixels with a bright square, and masks of 0 and 255."""
+    folder, rng = tmp_path_factory.mktemp("cells"), np.random.default_rng(1)
+    for name in ("images", "masks"):
+        (folder / name).mkdir()
+    for i in range(8):
+        image, mask = rng.uniform(0, 0.3, (16, 16)), np.zeros((16, 16), int)
+        row, column = rng.integers(0, 9, 2)
+        image[row : row + 7, column : column + 7] += 0.6
+        mask[row : row + 7, column : column + 7] = 255
+        write_image(folder / "images" / f"{i}.png", image)
+        write_image(folder / "masks" / f"{i}_mask.png", mask)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def stripes(photos, tmp_path_factory):
+    from tests.cli.conftest import invoke
+
+    path = tmp_path_factory.mktemp("stripes") / "stripes.likely"
+    ran = invoke("fit", photos, "--network", "res_net(channels=[4], blocks=1)", "--inference", QUICK, "--out", path)
+    assert ran.code == 0, ran.err
+    assert "16 grey images of 12 × 12 pixels in 2 classes" in ran.out
+    assert f"likely predict {path} NEW_IMAGES" in ran.out
+    return path
+
+
+@pytest.fixture(scope="module")
+def pixels(cells, tmp_path_factory):
+    from tests.cli.conftest import invoke
+
+    path = tmp_path_factory.mktemp("pixels") / "cells.likely"
+    words = ("fit", cells / "images", "--masks", cells / "masks", "--network", "u_net(channels=[4,8])")
+    ran = invoke(*words, "--inference", "map(adam(0.02), epochs=15, batch_size=4)", "--out", path)
+    assert ran.code == 0, ran.err
+    assert "masks of 2 classes" in ran.out
+    return path
+
+
+def test_classes_are_those_of_python(run, photos, stripes):
+    ran = run("predict", stripes, photos, "--out", "classes.csv")
+    assert ran.code == 0, ran.err
+    written, model = pl.read_csv("classes.csv"), load(stripes)
+    read = read_images(photos)
+    assert written["class_predicted"].to_list() == model.predict(read.images).tolist()
+    assert written["image"][0] == "across/0.png"
+    np.testing.assert_allclose(written["class_p_upright"], model.predict_proba(read.images)[:, 1], atol=1e-6)
+    assert run("predict", stripes, photos / "across" / "0.png").out.count("\n") == 2
+    assert run("predict", stripes, photos, "--json").json()["rows"] == 16
+
+
+def test_images_are_judged_and_strange_classes_are_told(run, photos, stripes, tmp_path):
+    told = run("evaluate", stripes, photos, "--json").json()
+    assert told["accuracy"] == load(stripes).score(*(lambda read: (read.images, read.labels))(read_images(photos)))
+    (tmp_path / "new" / "spots").mkdir(parents=True)
+    (tmp_path / "new" / "across").mkdir()
+    for name in ("spots", "across"):
+        write_image(tmp_path / "new" / name / "0.png", np.full((3, 9, 9), 0.5))  # in colour, and of another size
+    ran = run("evaluate", stripes, tmp_path / "new")
+    assert "training did not show (spots)" in " ".join(ran.out.split())
+
+
+def test_masks_are_written_drawn_and_measured(run, cells, pixels):
+    ran = run("segment", pixels, cells / "images", "--out", "found", "--masks", cells / "masks")
+    assert ran.code == 0, ran.err
+    assert "of pixels right; class 0 IoU" in ran.out
+    mask = read_mask("found/3.png")
+    assert mask.shape == (16, 16)
+    assert set(np.unique(mask)) <= {0, 255}
+    run("segment", pixels, cells / "images" / "0.png", "--pictures", "drawn")
+    assert len(read_images("drawn")) == 1
+    told = run("segment", pixels, cells / "images", "--masks", cells / "masks", "--json").json()
+    assert 0 <= told["iou"]["255"] <= told["dice"]["255"] <= 1
+    assert told["accuracy"] > 0.7
+    assert sum(value for name, value in told["images"][0].items() if name != "image") == pytest.approx(1)
+
+
+def test_images_of_any_size_are_segmented(run, pixels, tmp_path):
+    write_image(tmp_path / "large.png", np.random.default_rng(0).random((75, 90)))
+    assert run("segment", pixels, tmp_path / "large.png", "--out", "found").code == 0
+    assert read_mask("found/large.png").shape == (75, 90)
+
+
+def test_what_will_not_do(run, refused, photos, cells, stripes, pixels, regressor, tmp_path):
+    refused(run("segment", stripes, photos), "one answer for each image", "likely predict")
+    refused(run("predict", pixels, cells / "images"), "an answer for each pixel", "likely segment")
+    refused(run("predict", regressor, photos), "that was not fitted on images")
+    refused(run("segment", pixels, "nowhere"), "No image or folder at nowhere")
+    refused(run("fit", cells / "images"), "has images but no folders in it")
+    refused(run("fit", photos, "--target", "y"), "--target does not belong to images")
+    refused(run("fit", photos, "--tokens", "words()"), "cuts texts")
+    refused(run("evaluate", stripes, cells / "images"), "no folders in it, which would be the classes")
+    refused(run("evaluate", stripes, cells), "no image is of a class that the model knows (across, upright)")
+    write_image(cells / "masks" / "0_mask.png", np.zeros((5, 5), int))
+    refused(run("fit", cells / "images", "--masks", cells / "masks"), "0_mask.png has 5 × 5 pixels")
+    (photos / "across" / "9.png").write_text("no picture")
+    refused(run("predict", stripes, photos), "9.png cannot be read")
+    (tmp_path / "empty").mkdir()
+    refused(run("fit", tmp_path / "empty", "--masks", cells / "masks"), "empty has no images")
