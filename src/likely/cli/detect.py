@@ -185,7 +185,7 @@ def _asked(
         scale = np.array([image.shape[2] / width, image.shape[1] / height] * 2)
         placed = Detections(own.boxes * scale, own.labels, own.probabilities, own.scales * scale)
         if pictures is not None:
-            _draw(image, placed, pictures / f"{path.stem}.png")
+            _draw(image, placed, model.classes_, pictures / f"{path.stem}.png")
         answers.append((path, _rows(placed)))
     return answers
 
@@ -229,12 +229,12 @@ def _measured(model: Detector, annotations: Path, images: Path, overlap: float) 
     return average_precision(model.detect(read.images, 0.01, overlap), read.boxes, read.labels)
 
 
-def _draw(image: np.ndarray, objects: Any, path: Path) -> None:
+def _draw(image: np.ndarray, objects: Any, classes: np.ndarray, path: Path) -> None:
     from matplotlib.figure import Figure
 
     from .. import plots
 
     height, width = image.shape[1:]
     figure = Figure(figsize=(6.4, 6.4 * height / width + 0.7), layout="constrained")  # of no window
-    plots.detections(image, objects, ax=figure.subplots())
+    plots.detections(image, objects, classes=classes, ax=figure.subplots())
     figure.savefig(path, dpi=120)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +25,21 @@ CROWD = 8
 
 
 def detections(
-    image: Any, objects: Any, *, truth: Any = None, bands: float = 1.0, title: str | None = None, ax: Axes | None = None
+    image: Any,
+    objects: Any,
+    *,
+    truth: Any = None,
+    bands: float = 1.0,
+    classes: Iterable[Any] | None = None,
+    title: str | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """The boxes that `Detector.detect` gives for an image: class, probability, and how sure every edge is.
 
     An edge is a band of `bands` standard deviations to both sides of it, faint where the object is improbable. `truth`
-    are the true boxes (k, 4), drawn as dashed lines. The image is (height, width), (channels, height, width) or
-    (height, width, channels), in any units.
+    are the true boxes (k, 4), drawn as dashed lines; `classes` are all that there are, so that each has the same colour
+    in every picture. The image is (height, width), (channels, height, width) or (height, width, channels), in any
+    units.
 
     >>> from likely.models.detection.detections import Detections
     >>> cells = Detections(np.array([[2.0, 2, 8, 9]]), np.array(["cell"]), np.array([0.9]), np.ones((1, 4)))
@@ -47,8 +56,8 @@ def detections(
         x, y = box[0], box[1]
         ax.add_patch(Rectangle((x, y), box[2] - x, box[3] - y, fill=False, ls=(0, (3, 2)), lw=0.9, color="white"))
     words = [str(label) for label in objects.labels]
-    counts = Counter(words)
-    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(sorted(counts))}
+    counts, names = Counter(words), () if classes is None else classes
+    colours = {name: COLOURS[i % len(COLOURS)] for i, name in enumerate(sorted(set(map(str, names)) | set(counts)))}
     common = max(counts, key=lambda name: counts[name], default="")
     quiet = common if len(words) > CROWD else ""
     for box, word, probability, scale in zip(objects.boxes, words, objects.probabilities, objects.scales, strict=True):
@@ -56,7 +65,7 @@ def detections(
         _draw(ax, box, bands * scale, colours[word], strength)
         text = f"{probability:.2f}" if word == quiet else f"{word} {probability:.2f}"
         ax.text(
-            *(box[0], max(box[1], 0.02 * height)),
+            *(box[0], max(box[1], 0.045 * height)),
             text,
             fontsize=6.5,
             color="white",
