@@ -288,7 +288,7 @@ def test_missing_labels_and_several_outputs(X, three, rng):
     assert np.isfinite(Regressor(inference=Distill(line, by=MAP(epochs=5))).fit(X, Y).predict(X)).all()
 
 
-@pytest.mark.parametrize("likelihood", [Ordinal(), Categorical(), "auto"], ids=str)
+@pytest.mark.parametrize("likelihood", [Ordinal(["a", "b", "c"]), Categorical(), "auto"], ids=str)
 def test_every_likelihood_of_labels(likelihood, X, three):
     teacher = RandomForestClassifier(20, random_state=0).fit(X, three)
     by = MAP(Adam(0.05), epochs=60)
