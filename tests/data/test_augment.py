@@ -373,9 +373,9 @@ def test_binarised_pixels_have_the_means_of_grey_ones():
 
 
 # --- boxes --------------------------------------------------------------------------------------------------------
-def boxed(count=20):
+def boxed(count=20, width=20):
     """Images that are 1 in a box of 3 × 5 pixels and 0 elsewhere, with the box, its class, and one that is none."""
-    x, boxes = torch.zeros(count, 1, 16, 20), torch.full((count, 2, 5), torch.nan)
+    x, boxes = torch.zeros(count, 1, 16, width), torch.full((count, 2, 5), torch.nan)
     for i in range(count):
         left, top = 6 + i % 4, 5 + i % 3
         x[i, 0, top : top + 3, left : left + 5] = 1
@@ -384,10 +384,12 @@ def boxed(count=20):
 
 
 @pytest.mark.parametrize(
-    "augment", [Flip(0.5), Flip(0.5, "vertical"), Crop(4), Flip() + Crop(3) + Jitter(0.0), Cutout(0)], ids=repr
+    "augment",
+    [Flip(0.5), Flip(0.5, "vertical"), Crop(4), Flip() + Crop(3) + Jitter(0.0), Cutout(0), QuarterTurn()],
+    ids=repr,
 )
 def test_boxes_stay_around_what_they_hold(augment):
-    x, boxes = boxed()
+    x, boxes = boxed(width=16 if isinstance(augment, QuarterTurn) else 20)
     changed, moved = augment.with_boxes(x, boxes)
     for image, (own, none) in zip(changed[:, 0], moved, strict=True):
         rows, columns = (image > 0.5).nonzero().T
@@ -410,5 +412,5 @@ def test_boxes_are_cut_at_the_border_and_gone_where_half_of_one_is_outside():
 
 @pytest.mark.parametrize("augment", [Rotate(), Shift()], ids=repr)
 def test_what_does_not_tell_where_boxes_go_says_so(augment):
-    with pytest.raises(DataError, match="does not tell where boxes go; use Flip, Crop"):
+    with pytest.raises(DataError, match="does not tell where boxes go; use Flip, Q"):
         augment.with_boxes(*boxed())

@@ -77,7 +77,9 @@ class Augment(Spec, axis="augment"):
         A box that leaves its image becomes NaN, as is what stands for none.
         """
         if self.moves:
-            raise DataError(f"{self!r} moves X, and does not tell where boxes go; use Flip, Crop, Jitter or Cutout.")
+            raise DataError(
+                f"{self!r} moves X, and does not tell where boxes go; use Flip, QuarterTurn, Crop, Jitter or Cutout."
+            )
         return self.change(x), boxes
 
     def on_held_out(self) -> Augment | None:
@@ -271,12 +273,24 @@ class QuarterTurn(Augment):
     moves = True
 
     def change(self, x: Any) -> Tensor:
+        return self._turned(x)[0]
+
+    def with_boxes(self, x: Any, boxes: Tensor) -> tuple[Any, Tensor]:
+        turned, quarters = self._turned(x)
+        quarters, side = quarters.view(-1, 1, 1), x.shape[3]
+        upside_down = torch.where(quarters >= 2, mirrored(mirrored(boxes, side, axis=0), side, axis=1), boxes)
+        left, top, right, bottom = upside_down[..., :4].unbind(-1)
+        aside = torch.stack([top, side - right, bottom, side - left, *upside_down[..., 4:].unbind(-1)], -1)
+        return turned, torch.where(quarters % 2 == 1, aside, upside_down)
+
+    def _turned(self, x: Any) -> tuple[Tensor, Tensor]:
+        """The images, and by how many quarters each is turned, counter-clockwise."""
         _axes(self, x, images=True)
         if x.shape[2] != x.shape[3]:
             raise DataError(f"{self!r} needs square images; X has images of {x.shape[2]} × {x.shape[3]} pixels.")
         quarters = torch.randint(4, (len(x), 1, 1, 1), device=x.device)
         upside_down = torch.where(quarters >= 2, x.flip(2, 3), x)
-        return torch.where(quarters % 2 == 1, upside_down.rot90(1, (2, 3)), upside_down)
+        return torch.where(quarters % 2 == 1, upside_down.rot90(1, (2, 3)), upside_down), quarters
 
 
 class Elastic(Augment):

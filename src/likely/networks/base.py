@@ -22,6 +22,8 @@ __all__ = ["Network", "as_network", "refuse_absurd", "refuse_large"]
 
 Shape = tuple[int, ...]
 
+CHANNELS = 64
+"""Of a map of features, where a user's function builds the network that gives it."""
 MOST_WEIGHTS = 10**8
 MOST_LAYERS = 2_000
 MOST_ACTIVATIONS = 10**9
@@ -217,6 +219,10 @@ class _Builder(Network):
             returned = type(module).__name__
             raise SpecError(f"network: the function must return a torch.nn.Module; it returned a {returned}.")
         return adopted(copy.deepcopy(module))
+
+    def body(self, in_shape: Shape) -> nn.Module:
+        """What the function gives for `CHANNELS` numbers, which is to be a map of so many channels."""
+        return self.build(in_shape, CHANNELS)
 
     def reading(self, tokens: int) -> Network:
         """The function as it is: it has to know the tokens."""

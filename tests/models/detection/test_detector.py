@@ -90,6 +90,7 @@ def test_images_of_another_size_are_answered(fitted):
         UNet((4, 8), patch=4),
         ViT(patch=4, width=8, heads=2, layers=1),
         torch.nn.Conv2d(1, 4, 4, stride=4),
+        lambda in_shape, channels: torch.nn.Conv2d(in_shape[0], channels, 4, stride=4),
     ],
     ids=repr,
 )
@@ -141,7 +142,7 @@ def test_held_out_images_choose_the_weights():
         ({"network": MLP()}, SpecError, "MLP gives no map of features of an image; ConvNet, ResNet, UNet or ViT do"),
         ({"edge": MultivariateNormal()}, SpecError, "edge=MultivariateNormal"),
         ({"edge": "laplace"}, SpecError, r'own scale: Laplace\("input"\)'),
-        ({"inference": TINY.replace(augment=Rotate())}, DataError, "does not tell where boxes go; use Flip, Crop"),
+        ({"inference": TINY.replace(augment=Rotate())}, DataError, "does not tell where boxes go; use Flip, Q"),
         ({"network": torch.nn.Flatten()}, SpecError, "map of features"),
     ],
 )

@@ -29,8 +29,8 @@ from ...likelihoods.base import Target
 from ...networks import Network
 from ...networks.base import as_network
 from ...networks.layers.standardise import Standardise, Statistics, statistics
-from ...networks.res_net import ResNet
-from ...optim import Adam, Cosine
+from ...networks.u_net import UNet
+from ...optim import AdamW, Cosine
 from ...priors import Flat, Prior
 from ..reports import Reports
 from .augmenting import moving_boxes
@@ -43,8 +43,8 @@ from .start import base_rates
 
 __all__ = ["Detector"]
 
-STEPS = 2_000
-"""Steps of training that `inference="auto"` takes, more or less."""
+STEPS = 1_500
+"""Steps of training that `inference="auto"` takes, more or less: so many do for a few hundred photographs."""
 SAMPLE, LEAST = 1 << 23, 64
 """Numbers of images, or of their cells, that base rates and units are taken of; but of no fewer images than that."""
 BLOCK = 1 << 24
@@ -67,6 +67,8 @@ class Detector(Reports, Estimator):
     `fit` trains by any inference: with `Ensemble` or `MCDropout`, answers are averages, and edges are less sure where
     members disagree. In `MAP(augment=Flip() + Crop(8))` boxes move with their images.
 
+    >>> from likely.networks import ResNet
+    >>> from likely.optim import Adam
     >>> rng = np.random.default_rng(0)
     >>> images, boxes = rng.normal(size=(40, 16, 16)), []
     >>> for image, (x, y) in zip(images, rng.integers(0, 10, (40, 2))):
@@ -84,7 +86,7 @@ class Detector(Reports, Estimator):
 
     def __init__(
         self,
-        network: Any = ResNet((16, 32, 64), blocks=1),  # noqa: B008 (a frozen value)
+        network: Any = UNet((24, 48, 96), patch=2),  # noqa: B008 (a frozen value)
         strides: tuple[int, ...] = (4, 8, 16),
         edge: Any = Laplace("input"),  # noqa: B008 (a frozen value)
         prior: Any = Flat(),  # noqa: B008 (a frozen value)
@@ -163,9 +165,9 @@ class Detector(Reports, Estimator):
 
     def _inference(self, rows: int) -> Inference:
         if isinstance(self.inference, str) and self.inference == "auto":
-            batch = min(16, max(1, rows // 4))
+            batch = min(8, max(1, rows // 4))
             epochs = max(10, min(300, STEPS * batch // rows))
-            return MAP(Adam(2e-3), epochs, batch, schedule=Cosine(), clip_norm=100.0, average=EMA(0.99))
+            return MAP(AdamW(3e-3), epochs, batch, schedule=Cosine(), clip_norm=200.0, average=EMA(0.99))
         return moving_boxes(as_spec(self.inference, Inference, "inference"))
 
     def _start(self, x: Tensor, objects: Tensor) -> tuple[Tensor, Tensor, Statistics | None]:
