@@ -63,7 +63,16 @@ def read_boxes(
     size: int | tuple[int, int] | None = None,
     classes: Sequence[str] | None = None,
 ) -> Boxes:
-    """`read_coco` for a .json file, `read_voc` for a folder of .xml files."""
+    """Images and boxes of either form: `read_coco` of a .json file, `read_voc` of a folder of .xml files.
+
+    >>> import tempfile
+    >>> from likely.data import write_image
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> write_image(folder / "a.png", np.zeros((8, 12)))
+    >>> _ = (folder / "a.xml").write_text("<annotation><filename>a.png</filename></annotation>")
+    >>> print(read_boxes(folder, size=(4, 6)))
+    1 images of 4 × 6 pixels with no boxes
+    """
     place = Path(annotations)
     reader = read_voc if place.is_dir() or place.suffix.lower() == ".xml" else read_coco
     return reader(place, images, colour=colour, size=size, classes=classes)
