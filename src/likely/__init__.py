@@ -127,7 +127,7 @@ def formula(formula: str, frame: Any) -> Formula:
     >>> from likely import Regressor
     >>> rows = {"price": [1.0, 3.0, 2.0, 4.0], "area": [0.0, 1.0, 0.0, 1.0], "city": ["a", "a", "b", "b"]}
     >>> design = formula("price ~ area + C(city)", rows)
-    >>> Regressor().fit(*design).summary().terms
+    >>> Regressor().fit(design).summary().terms
     ('area', 'C(city)[T.b]', 'intercept')
     """
     from .data.formula import Formula

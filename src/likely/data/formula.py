@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError, LikelyWarning, SpecError
-from .frame import as_frame
 
 __all__ = ["Formula"]
 
@@ -22,15 +21,16 @@ __all__ = ["Formula"]
 class Formula:
     """What `likely.formula` gives: columns X with their names, the target y, and the same columns for new frames.
 
-    It unpacks to (X, y), as `Regressor().fit(*design)` and `Classifier().fit(*design)` take it; `design(frame)` are the
-    columns of new rows. The intercept is that of the model, so X has no column for it: where the formula leaves it
-    out (`- 1`), `intercept` is False, and the network is `Linear(bias=False)`. Rows with a missing value are left out,
-    with a warning; `kept` are the positions of the others, as offsets and weights need them.
+    `Regressor().fit(design)` and `Classifier().fit(design)` take it as it is, and it unpacks to (X, y) for others;
+    `design(frame)` are the columns of new rows. The intercept is that of the model, so X has no column for it: where
+    the formula leaves it out (`- 1`), `intercept` is False, and the network is `Linear(bias=False)`. Rows with a
+    missing value are left out, with a warning; `kept` are the positions of the others, as offsets and weights need
+    them.
 
     >>> from likely import Regressor
     >>> rows = {"y": [1.0, 3.0, 2.0, 4.0], "x": [0.0, 1.0, 0.0, 1.0], "group": ["a", "a", "b", "b"]}
     >>> design = Formula("y ~ x + C(group)", rows)
-    >>> model = Regressor().fit(*design)
+    >>> model = Regressor().fit(design)
     >>> model.summary().terms, model.coef_.round(6)
     (('x', 'C(group)[T.b]', 'intercept'), array([2., 1.]))
     >>> model.predict(design({"x": [2.0], "group": ["b"]})).round(6)
@@ -105,6 +105,8 @@ def _library() -> Any:
 def _as_pandas(frame: Any) -> Any:
     """A frame as formulaic reads it, whose rows are numbered; labels of an Enum keep their order."""
     import pandas
+
+    from .frame import as_frame  # a library of tables, which a fit of plain rows does without
 
     if isinstance(frame, pandas.DataFrame):
         return frame.reset_index(drop=True)

@@ -24,6 +24,7 @@ from ...core.random import isolated, seed_of
 from ...core.spec import as_spec
 from ...core.threads import threads_for
 from ...core.validation import device_of
+from ...data.formula import Formula
 from ...data.rows import Inputs, Ragged, Rows, row_size
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
@@ -95,13 +96,17 @@ class Supervised(Reports, Estimator):
         return data
 
     # --- fitting ------------------------------------------------------------------------------------------------
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> Self:
         """Learn θ from rows X and targets y. A missing target (NaN, or `missing_label`) does not count.
+
+        X may be a `likely.formula`, which has both.
 
         `offset` is added to η of each row, its coefficient known to be 1; `exposure` is for how long, or among how
         many, a row was counted, and multiplies the mean exp(η). Both are asked for again in predictions.
         """
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
+        if isinstance(X, Formula) and y is None:
+            X, y = X
         x = read_inputs(self, X, reset=True)
         self.kind_ = kind_of(x)
         targets = self._read_targets(y, x, reset=True)
