@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 from torch import nn
 
 from likely import Classifier, GaussianProcess
@@ -91,8 +92,12 @@ def test_jumps_are_told():
     def steps(x):
         return torch.where(x[:, 0] > 0.3, 1.0, 0.0) + 0 * x.sum(1)
 
-    with pytest.warns(ApproximationWarning, match="miss f"):
-        integrated_gradients(steps, np.ones((1, 2)))
+    def noisy(x):
+        return x.sum(1) * torch.rand(len(x)).to(x)
+
+    for f in (steps, noisy):
+        with pytest.warns(ApproximationWarning, match="miss f"):
+            integrated_gradients(f, np.ones((1, 2)))
 
 
 def test_bad_input_is_named(net, table):
@@ -101,6 +106,8 @@ def test_bad_input_is_named(net, table):
         saliency(net, X, "huge")
     with pytest.raises(DataError, match=r"target has shape \(3,\); one is needed, or one for each of 80 rows"):
         saliency(net, X, ["low"] * 3)
+    with pytest.raises(NotFittedError, match="Classifier instance is not fitted"):
+        saliency(Classifier(), X)
     with pytest.raises(SpecError, match="of='mean' must be log_odds or probability"):
         saliency(net, X, of="mean")
     with pytest.raises(DataError, match=r"baseline is \(3,\); a number, a row \(4,\) or rows"):

@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from likely import Classifier
 from likely.core.errors import DataError, SpecError
 from likely.inference.posterior import Posterior
 from likely.networks.layers.conv import Conv
@@ -75,6 +76,17 @@ def test_roll_out_is_the_product_of_the_layers(vit, stripes):
     np.testing.assert_allclose(patches, total[:, -1, :-1], atol=1e-5)
     assert (patches.sum(1) < 1 - 0.25 + 1e-6).all()
     torch.testing.assert_close(total.sum(-1), torch.ones(5, 10))
+
+
+def test_roll_out_of_tokens_of_one_length():
+    texts, y = ["a b c", "c b a", "b b c", "a c a"] * 2, [0, 1, 0, 1] * 2
+    network = "transformer(width=4, heads=1, layers=1)"
+    model = Classifier(network=network, inference="map(epochs=1)", random_state=0).fit(texts, y)
+    seen = attention_rollout(model, texts).values
+    assert seen.shape == (8, 3)
+    assert (seen.sum(1) <= 0.5 + 1e-6).all()  # one layer leaves the class token half of itself
+    with pytest.raises(DataError, match="sequences of 2 to 3 steps"):
+        attention_rollout(model, ["a b", "a b c"])
 
 
 def test_occlusion_covers_what_the_window_holds():

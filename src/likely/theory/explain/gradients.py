@@ -27,6 +27,8 @@ CELLS = 16
 """Parts that the way from the baseline is cut into at first."""
 ROUNDS = 40
 """How often parts are halved at most."""
+MOST = 1000
+"""Parts of a row beyond which it is left as it is."""
 NEAR = 0.3
 """Parts are halved whose error is at least this much of the largest of their row."""
 CHUNK = 1 << 22
@@ -181,6 +183,7 @@ def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float
         error = wrong(cells)
         worst = torch.zeros_like(allowed).scatter_reduce(0, cells.owner, error.abs(), "amax")
         open_rows = (settled.index_add(0, cells.owner, error).abs() > allowed) | (worst > 0.5 * allowed)
+        open_rows &= torch.bincount(cells.owner, minlength=count) <= MOST  # else f is drawn at random
         kept = ~open_rows[cells.owner]
         add(cells.only(kept))
         cells, error = cells.only(~kept), error[~kept]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor, nn
 
 from ...core.errors import DataError, SpecError
@@ -97,6 +98,7 @@ class _Fitted(Output):
     """A fitted classifier or regressor: what attacks ask, read as log-odds, probabilities or means."""
 
     def __init__(self, model: Any, of: str) -> None:
+        check_is_fitted(model)
         self.victim: Victim = victim_of(model, purpose="explanations by gradients and of tensors")
         self.of = of
         self.classes = model.classes_ if isinstance(model, Classifier) else None

@@ -54,10 +54,15 @@ def attention_rollout(model: Any, X: Any) -> Attribution:
         x = posterior.cast(model._rows(X))
         modules = [posterior.module_of(i).eval() for i in range(len(posterior))]
         weights = posterior.weights
-    if isinstance(x, Rows):
-        raise DataError(f"X has {x.kind}s of any length; give those of one length as an array, or one row at a time.")
+    lengths = sorted(set(x.lengths.tolist())) if isinstance(x, Rows) else []
+    if len(lengths) > 1:
+        raise DataError(
+            f"X has {x.kind}s of {lengths[0]} to {lengths[-1]} steps; attention_rollout takes those of one length at a "
+            "time."
+        )
+    steps = lengths[0] if lengths else x.shape[1]
     encoders = [_encoder(module) for module in modules]
-    step = max(1, BLOCK // _size(encoders[0], modules[0], x))
+    step = max(1, BLOCK // _size(encoders[0], modules[0], x, steps))
     seen = torch.zeros(())
     with torch.no_grad():
         for weight, module, encoder in zip(weights.tolist(), modules, encoders, strict=True):
@@ -66,12 +71,10 @@ def attention_rollout(model: Any, X: Any) -> Attribution:
     patches = next((part for part in modules[0].modules() if isinstance(part, Patches)), None)
     if patches is not None:
         values = _on_pixels(values, patches.patch, tuple(x.shape[2:]))
-    elif values.shape[1] != x.shape[1]:
-        raise DataError(
-            f"The network looks at {values.shape[1]} steps, and X has {x.shape[1]}: they cannot be matched."
-        )
     nothing = np.full(len(x), np.nan)
-    return Attribution(values, "attention roll-out", "attention", None, nothing, X=as_array(x).astype(float))
+    return Attribution(
+        values, "attention roll-out", "attention", None, nothing, X=None if lengths else as_array(x).astype(float)
+    )
 
 
 def _encoder(module: nn.Module) -> Encoder:
@@ -88,15 +91,15 @@ def _encoder(module: nn.Module) -> Encoder:
     return encoder
 
 
-def _size(encoder: Encoder, module: nn.Module, x: Tensor) -> int:
+def _size(encoder: Encoder, module: nn.Module, x: Any, steps: int) -> int:
     """Weights of one row in one layer."""
     patches = next((part for part in module.modules() if isinstance(part, Patches)), None)
-    steps = x.shape[1] if patches is None else patches.shape(tuple(x.shape[1:]))[0]
+    steps = steps if patches is None else patches.shape(tuple(x.shape[1:]))[0]
     heads = next(part.projections.heads for part in encoder.modules() if isinstance(part, MultiHeadAttention))
     return heads * (steps + 1) ** 2
 
 
-def _rolled(module: nn.Module, encoder: Encoder, x: Tensor) -> Tensor:
+def _rolled(module: nn.Module, encoder: Encoder, x: Any) -> Tensor:
     """The row of R that the answer is read from, (n, steps)."""
     rolled: list[Tensor] = []
 
