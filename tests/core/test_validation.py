@@ -138,8 +138,8 @@ def test_what_is_no_table_of_numbers_is_refused(X, text):
         as_rows(Regressor(), X, reset=True)
 
 
-def test_sparse_matrices_are_refused_as_scikit_learn_does():
-    with pytest.raises(TypeError, match="dense data is required"):
+def test_sparse_matrices_are_refused_with_what_dense_ones_would_take():
+    with pytest.raises(DataError, match=r"X is sparse, .* and Regressor takes dense rows; X.toarray\(\) makes .* MB"):
         as_rows(Regressor(), scipy.sparse.csr_matrix(ROWS), reset=True)
 
 

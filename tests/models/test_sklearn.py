@@ -29,13 +29,15 @@ QUICK = MAP(Adam(0.05), epochs=12)
 
 FLOAT32 = {
     "check_sample_weight_equivalence_on_dense_data": "weights and repeats add up in another order: float32 rounds",
+    "check_sample_weight_equivalence_on_sparse_data": "weights and repeats add up in another order: float32 rounds",
     "check_methods_subset_invariance": "BLAS rounds a batch and its rows differently, beyond 1e-7 in float32",
     "check_methods_sample_order_invariance": "BLAS rounds rows in another order differently, beyond 1e-9 in float32",
 }
 
 SEPARABLE = {
-    "check_sample_weight_equivalence_on_dense_data": "its 15 rows of 10 columns are separable, so that without a prior "
-    "the optimum lies at infinity, and rounding decides where on the way there a fit stops",
+    f"check_sample_weight_equivalence_on_{kind}_data": "its 15 rows of 10 columns are separable, so that without a "
+    "prior the optimum lies at infinity, and rounding decides where on the way there a fit stops"
+    for kind in ("dense", "sparse")
 }
 
 ORDER = {

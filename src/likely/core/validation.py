@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sized
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.base import is_classifier, is_regressor
 from sklearn.utils.validation import _check_sample_weight, validate_data
 from torch import Tensor
@@ -36,6 +38,13 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
             x = _shared(X)
             check_finite(x, "X", missing=missing)
             return x
+    if issparse(X):
+        size = math.prod(X.shape) * max(X.dtype.itemsize, 4)
+        takes = f"{size / 1e9:.3g} GB" if size >= 1e9 else f"{size / 1e6:.3g} MB"
+        raise DataError(
+            f"X is sparse, {' × '.join(map(str, X.shape))}, and {type(estimator).__name__} takes dense rows; "
+            f"X.toarray() makes them, which takes {takes}."
+        )
     if isinstance(X, Tensor):
         x = _checked_tensor(estimator, X.detach(), reset)
     else:

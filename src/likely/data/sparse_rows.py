@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from ..core.errors import DataError
 from .rows import Rows, index_of_parts
 from .sparse import Parts, SparseMatrix
 
@@ -36,6 +38,35 @@ class SparseRows(Rows):
     def __init__(self, values: Tensor, columns: Tensor, offsets: Tensor, width: int) -> None:
         self.values, self.columns, self.offsets, self.width = values, columns, offsets, width
         self._matrix: SparseMatrix | None = None
+
+    @staticmethod
+    def of(matrix: Any) -> SparseRows:
+        """The rows of a matrix or array of `scipy.sparse`, of any format; nothing becomes dense.
+
+        >>> from scipy.sparse import coo_array
+        >>> SparseRows.of(coo_array(([2.0, 3.0, 4.0], ([1, 0, 1], [0, 2, 0])), shape=(2, 3))).dense()
+        tensor([[0., 0., 3.],
+                [6., 0., 0.]], dtype=torch.float64)
+        """
+        if matrix.ndim != 2:
+            raise DataError(f"X is sparse and has shape {matrix.shape}; sparse rows are a matrix (n, d).")
+        if 0 in matrix.shape:
+            sizes = f"{matrix.shape[0]} sample(s) and {matrix.shape[1]} feature(s)"
+            raise DataError(f"X is sparse and has {sizes} (shape={matrix.shape}) while a minimum of 1 is required.")
+        if matrix.dtype.kind not in "biuf":
+            raise DataError(f"X has values of kind {matrix.dtype} where numbers are needed.")
+        rows = matrix.tocsr()
+        if not rows.has_canonical_format:
+            rows = rows.copy()  # the caller's own stays as it is
+            rows.sum_duplicates()
+        values = rows.data if rows.dtype in (np.float32, np.float64) else rows.data.astype(np.float64)
+        if not np.isfinite(values).all():
+            place = int(np.argmin(np.isfinite(values)))
+            row = int(np.searchsorted(rows.indptr, place, side="right")) - 1
+            shown = "NaN" if np.isnan(values[place]) else "infinity (inf)"
+            raise DataError(f"X contains {shown} at row {row}, column {rows.indices[place]}; drop or fill it first.")
+        columns, offsets = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indices, rows.indptr))
+        return SparseRows(torch.from_numpy(values), columns, offsets, int(rows.shape[1]))
 
     @property
     def matrix(self) -> SparseMatrix:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from torch import Tensor, distributions
 
@@ -37,12 +38,18 @@ BACKGROUND = 1e-9
 """The weight, in rows, with which each class also sees the rows of all others: no spread is 0."""
 
 
+DENSE = 1 << 22
+"""Numbers of sparse rows that become dense at a time."""
+
+
 class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
     """One likelihood for all columns, a list with one for each, a dict by the names of columns, or a `Product`.
 
     `smoothing` is how often each class is taken to have seen each label, beside the data, in columns of labels
     (Laplace's rule). `class_prior` are the probabilities of the classes, in their order; None takes their frequencies.
     A missing value (NaN) does not count, nor does a row without a label.
+
+    X may be a sparse matrix of SciPy, whose rows become dense a few at a time.
 
     X may be texts, a list of strings: then each class is a distribution of the words and pairs of words that its texts
     have (multinomial, each word counted once per text), cut as `tokens` says: "auto", `Bag(…)`, `Words(…)`, … .
@@ -85,6 +92,8 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
         self._forget()
         if (texts := texts_of(X, cut=not is_auto(self.tokens))) is not None:
             return self._fit_texts(texts, y, sample_weight)
+        if issparse(X):
+            return self._fit_sparse(X, y, sample_weight)
         x = self._rows(X, reset=True)
         labels, missing = self._labels(y, len(x))
         self.classes_, self.form_ = several_classes(labels[~missing], "y"), form_of(X)
@@ -121,6 +130,18 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
                     f"partial_fit cannot add rows to {part.likelihood!r}, which has no sufficient statistics; use fit."
                 )
         return self._learn(emission, x, index, weight, None if first else self.totals_)
+
+    def _fit_sparse(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        """Learn from rows of which most numbers are 0, a block of them dense at a time."""
+        X = X.tocsr()
+        if X.shape[0] * X.shape[1] <= DENSE:
+            return self.fit(X.toarray(), y, sample_weight)
+        labels, missing = self._labels(y, X.shape[0])
+        classes = several_classes(labels[~missing], "y")
+        weight = counted(missing, as_weights(sample_weight, labels)).numpy()
+        for rows in _some_of(np.flatnonzero(weight), X.shape[1]):
+            self.partial_fit(X[rows].toarray(), labels[rows], classes, weight[rows])
+        return self
 
     def _learn(
         self, emission: Columns, x: Tensor, index: np.ndarray, weight: Tensor, before: np.ndarray | None = None
@@ -230,6 +251,9 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
         self._check_fitted()
         if self._of_texts:
             return self._joint_of_texts(X)
+        if issparse(X):
+            some = _some_of(np.arange(X.shape[0]), X.shape[1])
+            return torch.cat([self._joint(X.tocsr()[rows].toarray()) for rows in some])
         x = self._rows(X, reset=False)
         emission = self._learned(x)
         params = {"eta": torch.from_numpy(self.eta_).unsqueeze(0)}
@@ -292,6 +316,7 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
 
@@ -305,6 +330,12 @@ def _add(emission: Columns, totals: dict[str, Tensor], x: Tensor, index: Tensor,
         own.scatter_(1, index[rows].unsqueeze(-1), weight[rows].unsqueeze(-1))
         emission.accumulate(totals, None, x[rows], own.unsqueeze(1), rows)
     distributed.sum_(*totals.values())
+
+
+def _some_of(rows: np.ndarray, width: int) -> list[np.ndarray]:
+    """Rows in groups that may become dense."""
+    step = max(1, DENSE // width)
+    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def _conditional(joint: Tensor) -> Tensor:

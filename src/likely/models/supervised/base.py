@@ -32,6 +32,7 @@ from ...inference.objective import Conditional, Joint, refuse
 from ...inference.work import rows_per_step
 from ...likelihoods import Likelihood, Target
 from ...likelihoods.offset import Moved
+from ...networks import MLP, Linear
 from ..reports import Reports
 from .build import Sample, baseline, plan
 from .coefficients import recorded, summarise
@@ -390,7 +391,13 @@ class Supervised(Reports, Estimator):
         check_is_fitted(self)
         return summarise(self, X, y, sample_weight, errors, clusters, level, offset=offset, exposure=exposure)
 
-    # --- files --------------------------------------------------------------------------------------------------
+    # --- scikit-learn and files ---------------------------------------------------------------------------------
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        network = self.__dict__.get("network")
+        tags.input_tags.sparse = isinstance(network, Linear | MLP)  # they begin with a linear layer
+        return tags
+
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         return state_of(self)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from scipy.sparse import csr_array, issparse
 from sklearn.base import BaseEstimator
 from torch import Tensor
 
@@ -41,10 +42,11 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     if rows is None and known in (None, "tensor"):
         return as_rows(model, X, reset=reset)
     if rows is None:
-        rows = _one_length(X) if known == "sequence" else None
+        rows = _one_length(X) if known == "sequence" else _sparse(model, X) if known == "sparse row" else None
     kind = "tensor" if rows is None else kind_of(rows)
     if known not in (None, kind):
-        raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.")
+        remedy = " X.toarray() makes such." if (kind, known) == ("sparse row", "tensor") else ""
+        raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.{remedy}")
     assert rows is not None
     width = rows.shape[0] if not rows.positional else 1 if rows.features.ndim == 1 else rows.features.shape[1]
     if reset:
@@ -58,6 +60,14 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
         now = rows.shape if kind == "graph" else rows.shape[1:]
         raise DataError(f"X has features of shape {tuple(now)} at each {own}; the model was fitted on {tuple(fitted)}.")
     return rows
+
+
+def _sparse(model: Any, X: Any) -> SparseRows | None:
+    """Dense rows for a model that was fitted on sparse ones; None if they are no rows of numbers, or it takes texts."""
+    if "vocabulary_" in model.__dict__:
+        return None
+    x = as_rows(BaseEstimator(), X, reset=True)
+    return SparseRows.of(csr_array(x.numpy(force=True))) if x.ndim == 2 else None
 
 
 def check_width(width: int, fitted: int) -> None:
@@ -160,11 +170,13 @@ def flat_weights(sample_weight: Any, x: Rows, offsets: Tensor) -> Any:
 
 
 def _as_kind(X: Any) -> Rows | None:
-    """Graphs or sequences, if that is what X is."""
+    """Graphs, sequences or sparse rows, if that is what X is."""
     if isinstance(X, Rows):
         return X
     if isinstance(X, Graph):
         return Graphs.of([X], listed=False)
+    if issparse(X):
+        return SparseRows.of(X)
     if isinstance(X, np.ndarray) and X.dtype == object and X.ndim == 1:
         X = list(X)
     if not isinstance(X, list | tuple):
