@@ -5,6 +5,7 @@ import pytest
 
 from likely import Classifier, Regressor
 from likely.inference import MAP, Exact, Newton, automatic
+from likely.inference.training.cross_fit import _CrossFit
 from likely.likelihoods import Chain, Normal, Poisson, StudentT
 from likely.networks import MLP
 from likely.optim import LBFGS
@@ -31,8 +32,8 @@ class _Own(Prior):
         (Regressor(StudentT()), Newton),
         (Classifier(), Newton),
         (Regressor(prior=_Own()), MAP),
-        (Regressor(network=MLP((4,))), MAP),
-        (Classifier(network=MLP((4,))), MAP),
+        (Regressor(network=MLP((4,))), _CrossFit),
+        (Classifier(network=MLP((4,))), _CrossFit),
     ],
     ids=repr,
 )

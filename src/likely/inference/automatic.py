@@ -1,12 +1,22 @@
-"""`inference="auto"`: the exact method where there is one, then the convex one, else gradient training."""
+"""`inference="auto"`: the exact method where there is one, then the convex one, else gradient training.
+
+Networks are cross-fitted (see `training.cross_fit`). A table has eight of them, or five from 1,000 rows on, each
+stopped by a fold that the others learn from, and their mixture answers. Images, sequences and graphs, whose networks
+are dear, have one, stopped by a tenth of the rows. The numbers were chosen on the tables of `benchmarks/defaults.py`.
+"""
 
 from __future__ import annotations
 
+from torch import Tensor
+
+from ..data.rows import Rows
 from ..data.sparse_rows import SparseRows
-from ..optim import LBFGS
+from ..optim import LBFGS, Adam, AdamW
+from ..priors import Rates
 from .linear.exact import Exact
 from .linear.newton import Newton
 from .problem import Inference, Problem
+from .training.cross_fit import _CrossFit
 from .training.map import MAP
 
 __all__ = ["automatic"]
@@ -15,11 +25,37 @@ DENSE = 2_000
 """Parameters up to which Newton's dense steps beat first-order ones on a convex problem."""
 
 
-def automatic(problem: Problem) -> Inference:
-    """Exact for linear models with normal noise, Newton for others whose targets have an η each, MAP for networks."""
+FEW = 20
+"""Rows below which none is held out."""
+MEMBERS, FEWER, ONE = 8, 5, 1
+"""Networks on a table: chance has more to say in a small one."""
+SMALL, LARGE = 1_000, 50_000
+"""Rows from which on a table has fewer of them, and above which it has one."""
+BATCHES = ((1_000, 32), (4_000, 64), (16_000, 128))
+"""Rows of a batch, for tables below so many rows."""
+LARGEST = 256
+"""Rows of a batch, for the others."""
+STEPS, EPOCHS, LONGEST = 1_500, 40, 200
+"""Training takes so many steps at most, or epochs where these are more; images, sequences and graphs no more epochs
+than the last."""
+RATE, WIDTH = 5e-3, 64
+"""Of a network whose widest layer is that wide; wider ones take smaller steps."""
+GRAPH_RATE = 0.01
+"""Where few graphs are learned from at once, 200 times: what is usual for citation networks."""
+DECAY = 0.5
+"""Of the weights, where no prior says what they are."""
+HELD = 2_000
+"""Rows of a fold, at most."""
+
+
+def automatic(problem: Problem, *, mode: bool = False) -> Inference:
+    """Exact for linear models with normal noise, Newton for others whose targets have an η each, else training.
+
+    With `mode` one most probable θ is wanted, by MAP where it takes training.
+    """
     description, rates = problem.description, list(problem.penalties.values())
     if not description.linear or any(rate is None for rate in rates):
-        return MAP()
+        return MAP() if mode or description.linear else _for_network(problem)
     l1 = any(rate is not None and rate.l1 for rate in rates)
     wide = isinstance(problem.data.x, SparseRows) and description.size > DENSE  # whose moments would be dense
     if getattr(problem.objective, "least_squares", False) and not l1 and not wide:
@@ -27,3 +63,21 @@ def automatic(problem: Problem) -> Inference:
     if description.size <= DENSE and "eta" in problem.objective.offers:
         return Newton()
     return MAP() if l1 else MAP(LBFGS(), epochs=50, batch_size=None, tol=1e-4)
+
+
+def _for_network(problem: Problem) -> Inference:
+    """Cross-fitting with batches, steps and members by the number of rows, and a rate by the width."""
+    rows, x = len(problem.data), problem.data.x
+    if rows < FEW:  # one graph is a row, whose labels are those of its nodes
+        return MAP(Adam(GRAPH_RATE)) if isinstance(x, Rows) and x.kind == "graph" else MAP()
+    batch_size = next((size for limit, size in BATCHES if rows < limit), LARGEST)
+    epoch = -(-rows // batch_size)
+    steps = max(STEPS, EPOCHS * epoch)
+    if not (isinstance(x, Tensor) and x.ndim == 2) or problem.data.integer:
+        return _CrossFit(ONE, Adam(), batch_size, min(steps, LONGEST * epoch), min(rows // 10, HELD))
+    widest = max((shape[0] for shape in problem.description.shapes.values() if len(shape) > 1), default=WIDTH)
+    rate = RATE * min(1.0, (WIDTH / widest) ** 0.5)
+    told = any(penalty != Rates() for penalty in problem.penalties.values())
+    members = MEMBERS if rows < SMALL else FEWER if rows <= LARGE else ONE
+    optimizer = Adam(rate) if told else AdamW(rate, weight_decay=DECAY)
+    return _CrossFit(members, optimizer, batch_size, steps, min(rows // max(members, FEWER), HELD))

@@ -29,6 +29,8 @@ class Description:
     """Whether η is W x + b and nothing more."""
     text: str
     """The module in words, for fingerprints."""
+    settles: bool = False
+    """Whether some layers keep statistics of the rows, which a change of θ makes stale."""
 
     @classmethod
     def of(cls, module: nn.Module) -> Description:
@@ -39,6 +41,7 @@ class Description:
             tuple(name for name, value in named.items() if value.requires_grad),
             getattr(module, "linear", None) is not None,
             " ".join(repr(module).split()),
+            any(getattr(layer, "track_running_stats", False) for layer in module.modules()),
         )
 
     @property

@@ -87,7 +87,11 @@ class Normal(Likelihood):
         shared: Tensor | None = None,
     ) -> tuple[float, Tensor, Tensor | None]:
         one = shared.numel() == 1 if shared is not None else not isinstance(self.scale, str)  # σ for all rows
-        if weight is not None or not one or eta.shape[:-1] != y.shape:
+        if weight is not None or eta.shape[:-1] != y.shape:
+            return super().total_and_grad(eta, y, weight, scale, shared)
+        if shared is not None and not one and self.scale == "learned":
+            return self._of_members(eta, y, scale, shared)
+        if not one:
             return super().total_and_grad(eta, y, weight, scale, shared)
         log_scale = bounded_log(shared).item() if shared is not None else math.log(self.known_scale() or 1.0)
         inverse, count = math.exp(-log_scale), y.numel()
@@ -99,6 +103,16 @@ class Normal(Likelihood):
             return total, score, None
         widening = squares - count if log_scale == shared.item() else 0.0  # beyond its bound log σ is constant
         return total, score, torch.full_like(shared, widening * scale)
+
+    def _of_members(self, eta: Tensor, y: Tensor, scale: float, shared: Tensor) -> tuple[float, Tensor, Tensor]:
+        """The same for several σ, each with axes of length 1 for the rows that it is shared by."""
+        log_scale = bounded_log(shared)
+        inverse = (-log_scale).exp()
+        gap = (y.unsqueeze(-1) - eta).mul_(inverse)
+        squares, count = gap.square().sum_to_size(shared.shape), gap.numel() / shared.numel()
+        total = -0.5 * squares.sum() - count * (log_scale + 0.5 * LOG_2PI).sum()
+        widening = torch.where(log_scale == shared, squares - count, 0.0)
+        return total.item(), gap.mul_(inverse * scale), widening.mul_(scale)
 
     def _precision(self, eta: Tensor) -> Tensor:
         if isinstance(self.scale, str):

@@ -81,7 +81,7 @@ class Laplace(Inference):
         description = problem.description
         names = description.trainable
         self._refuse_large(sum(math.prod(description.shapes[name]) for name in names))
-        mode = (automatic(problem) if isinstance(self.by, str) else self.by).fit(problem)
+        mode = (automatic(problem, mode=True) if isinstance(self.by, str) else self.by).fit(problem)
         if len(mode) != 1:
             raise SpecError(f"Laplace needs one mode, and by={self.by!r} gave {len(mode)} members; use by=MAP().")
         module = mode.module

@@ -94,7 +94,7 @@ def started(problem: Problem, start: Inference | None, checkpoint: Checkpoint | 
     None is the closed form or Newton's method for linear models; for networks, training with enough steps to arrive.
     Where the fit has a `checkpoint`, training has one of its own beside it.
     """
-    chosen = start or automatic(problem)
+    chosen = start or automatic(problem, mode=True)
     if start is None and isinstance(chosen, MAP):
         batches = math.ceil(len(problem.data) / (chosen.batch_size or len(problem.data)))
         epochs = max(chosen.epochs, math.ceil(STEPS / batches))

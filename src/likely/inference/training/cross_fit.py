@@ -1,0 +1,191 @@
+"""Cross-fitting: members that learn from all rows but their own fold, and stop where the folds are predicted best.
+
+    member k:  θₖ(t), trained on the rows outside fold k for t steps
+    t̂, ŝ = argmin  −Σₖ Σ_{i in fold k} wᵢ log p(yᵢ | [η(xᵢ; θ̄ₖ(t)), s])
+    p(y | x) = 1/K Σₖ p(y | [η(x; θ̄ₖ(t̂)), ŝ])
+
+All members are one stacked program. Every row is held out by one member and learned from by the others, so that no data
+are lost to the stopping rule, and the average over members makes up for what early stopping leaves to chance. θ̄ is a
+running average of θ over the last steps, which needs no schedule that knows where the way ends. The constants s that do
+not depend on x (the σ of Normal) are those of held-out rows: a network that follows its training rows thinks too well
+of itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from ...core import distributed
+from ...core.random import spread
+from ...optim import Adam, Optimizer
+from ..dataset import Batch, Dataset
+from ..objective import Conditional
+from ..posterior import Posterior
+from ..problem import Inference, Problem
+from .averaging import EMA
+from .batches import Batches
+from .descent import Descent
+from .engine import train
+from .map import MAP
+from .program import stackable
+
+__all__ = ["_CrossFit"]
+
+MEMORY = 0.99
+"""The decay of the running average: about the last hundred steps."""
+REPORTS, APART = 150, 8
+"""How often the held-out rows are looked at, at most, and how many steps lie between two looks, at least."""
+WAIT, FACTOR = 250, 1.6
+"""Training ends so many steps after the start at the soonest, once the way is so many times that to the best."""
+BLOCK = 1_024
+"""Held-out rows to ask about at once."""
+ITERATIONS = 4
+"""Steps of the search for constants at each look, which goes on from the last one."""
+FLAT = 1e-4
+"""The gradient per row below which constants are left where they are: a score is wrong by half its square."""
+TINY = 1e-12
+"""No weight is below it."""
+
+
+class _CrossFit(Inference):
+    """`members` networks, each stopped by a fold that the others learn from; with one, by `held` rows that none does.
+
+    A network that cannot be stacked is trained once, as with one member.
+    """
+
+    needs: ClassVar[frozenset[str]] = frozenset({"losses"})
+    descends: ClassVar[bool] = True
+
+    members: int = 5
+    optimizer: Optimizer = Adam()
+    batch_size: int = 128
+    steps: int = 1_000
+    held: int = 100
+
+    def fit(self, problem: Problem) -> Posterior:
+        """The members as they were when their folds were predicted best."""
+        seeds = spread(problem.seed, self.members)
+        alone = self.members == 1 or not stackable(problem.with_(seed=seeds[0]))
+        seeds = [problem.seed] if alone else seeds
+        average = None if problem.description.settles else EMA(MEMORY)
+        spec = MAP(self.optimizer, steps=self.steps, batch_size=self.batch_size, average=average)
+        return train(lambda own: _Folds(problem, spec, own, self.held), problem, seeds, spec).posterior()
+
+
+class _Folds(Descent):
+    """Descent of all members, each on the rows outside its fold."""
+
+    def __init__(self, problem: Problem, spec: MAP, seeds: list[int], held: int) -> None:
+        super().__init__(problem, spec, seeds)
+        data = problem.data
+        order = torch.randperm(len(data), generator=torch.Generator().manual_seed(spread(seeds[0], 3)[2]))
+        folds = order[: len(seeds) * held].view(len(seeds), held)
+        others = torch.ones(len(seeds), len(data), dtype=torch.bool).scatter_(1, folds, value=False)
+        rows = others.nonzero()[:, 1].view(len(seeds), -1)
+        orders = [spread(seed, 1)[0] for seed in seeds]
+        if len(seeds) == 1:
+            self.rows, self.batches = self.rows.subset(rows[0]), Batches(data.subset(rows[0]), spec.batch_size, orders)
+        else:
+            self.batches = _Outside(data, spec.batch_size, orders, rows)
+        self.every = max(APART, math.ceil(self.length / REPORTS))
+        self.total_weight *= rows.shape[1] / len(data)
+        stacked = folds if len(seeds) > 1 else folds[0]
+        self.held_out = [data.batch(part) for part in stacked.to(data.x.device).split(BLOCK, -1)]
+        self.held_weight = max(data.subset(folds.flatten().to(data.x.device)).total_weight(), TINY)
+        shared, objective = self.program.parameters.get("shared"), problem.objective
+        coupled = shared is None or not isinstance(objective, Conditional)
+        start = None if shared is None else shared.detach()[0] if self.program.stacked else shared.detach()
+        self.constants = None if coupled or start is None else _Constants(objective, start, self.held_weight)
+        self.lowest, self.at, self.chosen = math.inf, 0, self._kept()
+
+    def report(self, at: int) -> dict[str, float]:
+        numbers = {"loss": self.epoch_loss * self._over(at), "lr": self.rate}
+        self.epoch_loss = 0.0
+        with self._averaged():
+            score = self._score()
+            if score < self.lowest:
+                self.lowest, self.at, self.chosen = score, at, self._kept()
+        self.finished = self.finished or at >= max(WAIT, FACTOR * self.at)
+        return self._record(numbers | {"validation": score})
+
+    def _kept(self) -> list[Tensor]:
+        """The members as they are, with the constants that suit their held-out rows."""
+        tensors = [value.detach().clone() for value in self._tensors()]
+        if self.constants is not None:
+            tensors[list(self.program.parameters).index("shared")].copy_(self.constants.values.detach())
+        return tensors
+
+    @torch.no_grad()
+    def _score(self) -> float:
+        """Mean −log p of the held-out rows, under the constants that suit them best; these are kept."""
+        self.program.module.eval()
+        outputs = [self.program.output(self.problem.objective.inputs(batch)) for batch in self.held_out]
+        self.program.module.train()
+        if self.constants is not None:
+            self.constants.follow(outputs, self.held_out)
+            outputs = [self.constants.within(output) for output in outputs]
+        parts = zip(outputs, self.held_out, strict=True)
+        total = sum(float(self.problem.objective.log_likelihood(output, batch)) for output, batch in parts)
+        score = torch.tensor(-total / self.held_weight, dtype=torch.float64)
+        distributed.broadcast_(score)  # every process must stop at the same step
+        return float(score)
+
+    def posterior(self, chosen: list[Tensor] | None = None) -> Posterior:
+        """The members as their folds liked them best."""
+        return super().posterior(chosen or self.chosen)
+
+
+class _Constants:
+    """The numbers of η that do not depend on x, as held-out rows have them."""
+
+    def __init__(self, objective: Conditional, start: Tensor, weight: float) -> None:
+        self.objective, self.weight = objective, weight
+        self.values = start.double().clone().requires_grad_()
+        limits = {"max_iter": ITERATIONS, "max_eval": 2 * ITERATIONS, "tolerance_grad": FLAT}
+        self.search = torch.optim.LBFGS([self.values], **limits, line_search_fn="strong_wolfe")
+
+    def within(self, output: Tensor) -> Tensor:
+        """η with these in place of the module's own."""
+        size, values = self.values.shape[-1], self.values.detach()
+        own = output[..., :-size].to(values.dtype)
+        return torch.cat([own, values.expand(*own.shape[:-1], size)], -1)
+
+    def follow(self, outputs: Sequence[Tensor], rows: Sequence[Batch]) -> None:
+        """Go some way to the maximum of the log-likelihood, from where they are; it moves little between two looks."""
+        before = self.values.detach().clone()
+
+        def loss() -> float:
+            total, gradient = 0.0, torch.zeros_like(before)
+            for output, batch in zip(outputs, rows, strict=True):
+                value, score = self.objective.value_and_grad(self.within(output), batch.y.to(before.dtype))
+                score = score[..., -before.shape[-1] :]
+                if batch.weight is not None:
+                    value, score = value * batch.weight, score * batch.weight.unsqueeze(-1)
+                total, gradient = total + float(value.sum()), gradient + score.sum_to_size(before.shape)
+            self.values.grad = gradient / -self.weight
+            return -total / self.weight
+
+        self.search.step(loss)  # type: ignore[arg-type]
+        if not bool(self.values.isfinite().all()):
+            self.values.data.copy_(before)
+            self.search.state.clear()
+
+
+class _Outside(Batches):
+    """Batches of stacked members, each from its own `inside` rows (members, r)."""
+
+    def __init__(self, data: Dataset, size: int | None, seeds: list[int], inside: Tensor) -> None:
+        super().__init__(data, min(size or inside.shape[1], inside.shape[1]), seeds)
+        self.inside, self.rows = inside, inside.shape[1]
+        self.count = math.ceil(self.rows / self.size)
+
+    def _order(self) -> Tensor:
+        if self._orders is None or self._at == self.count:
+            own = zip(self.inside, self._generators, strict=True)
+            self._orders, self._at = self._stacked([rows[torch.randperm(len(rows), generator=g)] for rows, g in own]), 0
+        return self._orders
