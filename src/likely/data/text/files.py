@@ -88,7 +88,11 @@ def _last_word(text: str) -> int:
 
 
 def parts_of(texts: Sequence[str], place: int) -> Iterator[str]:
-    """A text in parts that no token goes across: those of its file, or the whole."""
+    """A text in parts that no token goes across: those of its file, or the whole.
+
+    >>> list(parts_of(["to be", "or not"], 1))
+    ['or not']
+    """
     return texts.parts(place) if isinstance(texts, StoredTexts) else iter((texts[place],))
 
 
