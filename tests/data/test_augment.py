@@ -24,8 +24,8 @@ from likely.data.augment import (
     QuarterTurn,
     Rotate,
     Shift,
-    turned,
 )
+from likely.data.augment.moving import turned
 from likely.data.rows import Ragged
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Normal

@@ -7,7 +7,8 @@ from typing import Any
 from torch import Tensor
 
 from ...core.errors import DataError
-from ...data.augment import Augment, Triple
+from ...data.augment import Augment
+from ...data.augment.base import Triple
 from ...inference import Inference
 
 __all__ = ["MovingBoxes", "moving_boxes"]
