@@ -35,12 +35,12 @@ from ...likelihoods.offset import Moved
 from ...networks import MLP, Linear
 from ..reports import Reports
 from .build import Sample, baseline, plan
-from .coefficients import recorded, summarise
+from .coefficients import recorded
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
+from .linear_reports import LinearReports
 from .offset import offset_of, part_of, with_offset
 from .sizes import check_positions, check_shape, times_larger
-from .summary import Summary
 from .targets import (
     dataset_of,
     entries_of,
@@ -62,7 +62,7 @@ LEAST, MOST = 64, 1 << 26
 """Rows of a block, at least, if they have no more numbers than that."""
 
 
-class Supervised(Reports, Estimator):
+class Supervised(LinearReports, Reports, Estimator):
     """What `Classifier` and `Regressor` share: everything but how y is read and what `predict` answers."""
 
     likelihood: Any
@@ -346,50 +346,6 @@ class Supervised(Reports, Estimator):
         if len(fraction):
             raise DataError(f"X has the number {fraction[0].item():g}; the model was fitted on integers.")
         return x.to(torch.long)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """The weights of a linear network, averaged over the posterior: (features,), or (k, features) for k numbers."""
-        return self._linear_part("weight")
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """The biases of a linear network, averaged over the posterior."""
-        return self._linear_part("bias")
-
-    def _linear_part(self, name: str) -> np.ndarray:
-        parameters = self.posterior_.parameters if hasattr(self, "posterior_") else {}
-        if not parameters or not self.plan_.linear:
-            raise AttributeError(f"{type(self).__name__} has coefficients once it is fitted with a linear network.")
-        stored = parameters.get(f"network.{name}")
-        weight = parameters["network.weight"]
-        value = weight.new_zeros(weight.shape[:2]) if stored is None else stored  # no bias: 0
-        mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
-        return as_array(mean[0] if len(mean) == 1 and not self.likelihood_.labels else mean)
-
-    def summary(
-        self,
-        X: Any = None,
-        y: Any = None,
-        sample_weight: Any = None,
-        *,
-        errors: str = "model",
-        clusters: Any = None,
-        level: float = 0.95,
-        offset: Any = None,
-        exposure: Any = None,
-    ) -> Summary:
-        """The table of a linear model: estimates, standard errors, tests and intervals, or posterior quantiles.
-
-        X, y and sample_weight (offset, exposure) are the rows of the fit; they are needed where there are many, for
-        robust `errors` ("HC0", "HC1", "HC2", "HC3", by `clusters`, a label for each row, or "quasi" for counts that
-        vary more than a Poisson's: times the square root of the dispersion), and for deviance and dispersion.
-        Coefficients of several classes are told against the first class. AIC and BIC count coefficients and learned
-        constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an
-        estimate under a prior.
-        """
-        check_is_fitted(self)
-        return summarise(self, X, y, sample_weight, errors, clusters, level, offset=offset, exposure=exposure)
 
     # --- scikit-learn and files ---------------------------------------------------------------------------------
     def __sklearn_tags__(self) -> Any:

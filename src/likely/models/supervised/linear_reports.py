@@ -1,0 +1,68 @@
+"""What a model with a linear network tells of its coefficients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from sklearn.utils.validation import check_is_fitted
+
+from ...inference import Posterior
+from ...likelihoods import Likelihood
+from .coefficients import summarise
+from .summary import Summary
+
+__all__ = ["LinearReports"]
+
+
+class LinearReports:
+    """`coef_`, `intercept_` and `summary()` of an estimator whose network may be linear."""
+
+    posterior_: Posterior
+    likelihood_: Likelihood
+    plan_: Any
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of a linear network, averaged over the posterior: (features,), or (k, features) for k numbers."""
+        return self._linear_part("weight")
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The biases of a linear network, averaged over the posterior."""
+        return self._linear_part("bias")
+
+    def _linear_part(self, name: str) -> np.ndarray:
+        parameters = self.posterior_.parameters if hasattr(self, "posterior_") else {}
+        if not parameters or not self.plan_.linear:
+            raise AttributeError(f"{type(self).__name__} has coefficients once it is fitted with a linear network.")
+        stored = parameters.get(f"network.{name}")
+        weight = parameters["network.weight"]
+        value = weight.new_zeros(weight.shape[:2]) if stored is None else stored  # no bias: 0
+        mean = torch.tensordot(self.posterior_.weights.to(value), value, 1)
+        return (mean[0] if len(mean) == 1 and not self.likelihood_.labels else mean).cpu().numpy()
+
+    def summary(
+        self,
+        X: Any = None,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        errors: str = "model",
+        clusters: Any = None,
+        level: float = 0.95,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> Summary:
+        """The table of a linear model: estimates, standard errors, tests and intervals, or posterior quantiles.
+
+        X, y and sample_weight (offset, exposure) are the rows of the fit; they are needed where there are many, for
+        robust `errors` ("HC0", "HC1", "HC2", "HC3", by `clusters`, a label for each row, or "quasi" for counts that
+        vary more than a Poisson's: times the square root of the dispersion), and for deviance and dispersion.
+        Coefficients of several classes are told against the first class. AIC and BIC count coefficients and learned
+        constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an
+        estimate under a prior.
+        """
+        check_is_fitted(self)
+        return summarise(self, X, y, sample_weight, errors, clusters, level, offset=offset, exposure=exposure)
