@@ -1,6 +1,7 @@
 """Membranes between cells (ISBI 2012, slices of 256 × 256): pixels labelled by a U-Net, drawn for the docs.
 
-The first 24 slices train, the last 6 test.
+The first 24 slices train, the last 6 test. Masks are turned and mirrored with their slices, and answers are the mean
+over all eight ways to turn and mirror a slice.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from likely import Classifier
-from likely.inference import MAP
+from likely.data.augment import Flip, QuarterTurn
+from likely.evaluate import overlap
+from likely.inference import EMA, MAP
+from likely.models.segmentation import segment
 from likely.networks import UNet
 from likely.optim import Adam, Cosine
 
@@ -20,34 +24,32 @@ from .timing import Result, show
 
 __all__ = ["run"]
 
-TRAIN, EPOCHS = 24, 30
+TRAIN, EPOCHS = 24, 24
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "membranes.png"
 
 
 def run(repeats: int = 1) -> list[Result]:
-    path = FOLDER / "isbi_membrane_256.npz"
-    with np.load(path, allow_pickle=False) as file:
+    with np.load(FOLDER / "isbi_membrane_256.npz", allow_pickle=False) as file:
         images = (file["x"].astype(np.float32) / 255)[:, None]
         labels = (file["y"] > 0).astype(int)
-    images = (images - images[:TRAIN].mean()) / images[:TRAIN].std()
-    inference = MAP(Adam(3e-3), epochs=EPOCHS, batch_size=2, schedule=Cosine())
-    start = time.perf_counter()
-    model = Classifier(network=UNet((16, 32, 64), norm="batch"), inference=inference, random_state=0)
+    moved, kept = Flip() + QuarterTurn(), EMA(0.98)
+    training = MAP(Adam(4e-3), epochs=EPOCHS, batch_size=2, schedule=Cosine(), augment=moved, average=kept)
+    start = time.process_time()
+    model = Classifier(network=UNet((16, 32, 64, 128), norm="batch"), inference=training, random_state=0)
     model.fit(images[:TRAIN], labels[:TRAIN])
-    minutes = (time.perf_counter() - start) / 60
+    minutes = (time.process_time() - start) / 60
     truth = labels[TRAIN:]
-    membrane = np.concatenate([model.predict_proba(images[i : i + 1])[..., 0] for i in range(TRAIN, len(images))])
-    predicted = (membrane < 0.5).astype(int)
-    accuracy = float(np.mean(predicted == truth))
-    overlaps = [np.sum((predicted == k) & (truth == k)) / np.sum((predicted == k) | (truth == k)) for k in (0, 1)]
-    draw(images[TRAIN, 0], membrane[0], truth[0])
+    answer = segment(model, images[TRAIN:], flips=True)
+    found = overlap(truth, np.array(answer.labels))
+    draw(images[TRAIN, 0], answer.probabilities[0][..., 0], truth[0])
+    membranes, cells = found.iou
     words = (
-        f"accuracy {accuracy:.4f}, IoU {overlaps[0]:.3f} of membranes and {overlaps[1]:.3f} of cells, {minutes:.1f} min"
+        f"accuracy {found.accuracy:.4f}, IoU {membranes:.3f} of membranes and {cells:.3f} of cells, "
+        f"{minutes:.1f} core-minutes"
     )
     commonest = max(float(np.mean(truth == k)) for k in (0, 1))
-    return [
-        Result("membranes, wrong pixels", "the commonest label", 1 - accuracy, 1 - commonest, words, True, None, "")
-    ]
+    wrong = 1 - found.accuracy
+    return [Result("membranes, wrong pixels", "the commonest label", wrong, 1 - commonest, words, True, None, "")]
 
 
 def draw(image: np.ndarray, membrane: np.ndarray, truth: np.ndarray) -> None:

@@ -58,7 +58,7 @@ def pixels(cells, tmp_path_factory):
 
     path = tmp_path_factory.mktemp("pixels") / "cells.likely"
     words = ("fit", cells / "images", "--masks", cells / "masks", "--network", "u_net(channels=[4,8])")
-    ran = invoke(*words, "--inference", "map(adam(0.02), epochs=15, batch_size=4)", "--out", path)
+    ran = invoke(*words, "--inference", "map(adam(0.02), epochs=10, batch_size=4)", "--out", path)
     assert ran.code == 0, ran.err
     assert "masks of 2 classes" in ran.out
     return path

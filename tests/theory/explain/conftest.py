@@ -29,7 +29,7 @@ def net(table):
 @pytest.fixture(scope="package")
 def ensemble(table):
     X, y, _ = table
-    training = Ensemble(3, by=MAP(Adam(0.03), epochs=20))
+    training = Ensemble(2, by=MAP(Adam(0.03), epochs=10))
     return Classifier(network=MLP((8,)), inference=training, random_state=0).fit(X, y)
 
 

@@ -28,6 +28,7 @@ def test_the_patch_makes_the_class(method, convolutional, stripes):
     X, y, places = stripes
     right = convolutional.predict(X) == y
     assert right.mean() > 0.9
+    right &= np.cumsum(right) <= 16
     explained = method(convolutional, X[right], y[right])
     assert explained.target.tolist() == y[right].tolist()
     assert explained.values.shape == X[right].shape
