@@ -69,7 +69,7 @@ def forecast(
     from ..models import Forecaster
 
     check_out(out, ENDINGS)
-    check_out(plot, PICTURES)
+    check_out(plot, PICTURES, "--plot")
     rows = read(table, reading)
     fitted = Forecaster(
         likelihood,

@@ -179,13 +179,13 @@ def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel | Lan
     return model if isinstance(model, FrameModel | LanguageModel) else load_model(path, unseen)
 
 
-def check_out(path: Path | None, endings: Sequence[str] = ()) -> None:
+def check_out(path: Path | None, endings: Sequence[str] = (), option: str = "--out") -> None:
     """Say before the work, not after it, that its result cannot be written."""
     if path is None:
         return
     if endings and not path.name.lower().endswith(tuple(endings)):
-        raise DataError(f"--out {path}: the ending is not known; use one of {', '.join(endings)}.")
+        raise DataError(f"{option} {path}: the ending is not known; use one of {', '.join(endings)}.")
     if path.is_dir():
-        raise DataError(f"--out {path} is a folder; give a file name in it.")
+        raise DataError(f"{option} {path} is a folder; give a file name in it.")
     if not path.parent.is_dir():
-        raise DataError(f"--out {path}: there is no folder {path.parent}; make it first.")
+        raise DataError(f"{option} {path}: there is no folder {path.parent}; make it first.")
