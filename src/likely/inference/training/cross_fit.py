@@ -89,7 +89,8 @@ class _Folds(Descent):
         rows = others.nonzero()[:, 1].view(len(seeds), -1)
         orders = [spread(seed, 1)[0] for seed in seeds]
         if len(seeds) == 1:
-            self.rows, self.batches = self.rows.subset(rows[0]), Batches(data.subset(rows[0]), spec.batch_size, orders)
+            own = rows[0].to(data.x.device)
+            self.rows, self.batches = self.rows.subset(own), Batches(data.subset(own), spec.batch_size, orders)
         else:
             self.batches = _Outside(data, spec.batch_size, orders, rows)
         self.every = max(APART, math.ceil(self.length / REPORTS))
@@ -98,9 +99,10 @@ class _Folds(Descent):
         self.held_out = [data.batch(part) for part in stacked.to(data.x.device).split(BLOCK, -1)]
         self.held_weight = max(data.subset(folds.flatten().to(data.x.device)).total_weight(), TINY)
         shared, objective = self.program.parameters.get("shared"), problem.objective
-        coupled = shared is None or not isinstance(objective, Conditional)
-        start = None if shared is None else shared.detach()[0] if self.program.stacked else shared.detach()
-        self.constants = None if coupled or start is None else _Constants(objective, start, self.held_weight)
+        self.constants: _Constants | None = None
+        if shared is not None and isinstance(objective, Conditional):
+            start = shared.detach()[0] if self.program.stacked else shared.detach()
+            self.constants = _Constants(objective, start, self.held_weight)
         self.lowest, self.at, self.chosen = math.inf, 0, self._kept()
 
     def report(self, at: int) -> dict[str, float]:
@@ -146,8 +148,13 @@ class _Constants:
     def __init__(self, objective: Conditional, start: Tensor, weight: float) -> None:
         self.objective, self.weight = objective, weight
         self.values = start.double().clone().requires_grad_()
-        limits = {"max_iter": ITERATIONS, "max_eval": 2 * ITERATIONS, "tolerance_grad": FLAT}
-        self.search = torch.optim.LBFGS([self.values], **limits, line_search_fn="strong_wolfe")
+        self.search = torch.optim.LBFGS(
+            [self.values],
+            max_iter=ITERATIONS,
+            max_eval=2 * ITERATIONS,
+            tolerance_grad=FLAT,
+            line_search_fn="strong_wolfe",
+        )
 
     def within(self, output: Tensor) -> Tensor:
         """η with these in place of the module's own."""
