@@ -50,6 +50,12 @@ def test_all_else_is_silent(monkeypatch, terminal, show, rank):
     assert _shown(monkeypatch, terminal, show, rank) == ""
 
 
+def test_a_pipe_gets_a_plain_line_now_and_then(monkeypatch):
+    monkeypatch.setattr(module, "EVERY", 0.0)
+    lines = _shown(monkeypatch, terminal=False, show=True).splitlines()
+    assert lines == [f"Fitting: {step} of 3  loss 0.5  0 s" for step in (1, 2, 3)]
+
+
 def test_no_standard_error_is_no_error(monkeypatch):
     monkeypatch.setattr(sys, "stderr", None)
     with progress("Fitting", 3, show=True) as report:

@@ -17,7 +17,7 @@ from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows, offsets_from
 from ...data.sparse_rows import SparseRows
 from ...networks import Network
-from .sizes import check_channels
+from .sizes import check_channels, grey_images
 from .texts import network_of, text_rows
 
 __all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
@@ -32,6 +32,7 @@ KINDS = {
 
 def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     """X as a tensor (n, …), or as `Rows`. Later X must be of the kind that the model was fitted on."""
+    X = grey_images(model, X, reset=reset)
     rows = text_rows(model, X, reset=reset)
     rows = _as_kind(X) if rows is None else rows
     known = None if reset else model.kind_

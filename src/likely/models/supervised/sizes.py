@@ -6,17 +6,44 @@ A network of convolutions whose end is a mean over positions, or an answer for e
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
+import numpy as np
 from torch import Tensor
 
-from ...core.errors import DataError
+from ...core.errors import DataError, LikelyWarning
 from ...data.rows import Inputs
 from .texts import network_of
 
-__all__ = ["any_size", "check_channels", "check_positions", "check_shape", "times_larger"]
+__all__ = ["any_size", "check_channels", "check_positions", "check_shape", "grey_images", "times_larger"]
 
 ANY = "ConvNet(pool='mean'), ResNet and UNet answer for images of any size"
+
+
+SIDE = 8
+"""Pixels of an image along a side, at least, for a square to be taken as one."""
+
+
+def grey_images(model: Any, X: Any, *, reset: bool) -> Any:
+    """(n, h, w) as (n, 1, h, w): for a model of grey images, and in its fit squares for a network of convolutions.
+
+    A word says so, since (n, channels, steps) are series.
+    """
+    if not isinstance(X, np.ndarray | Tensor) or X.ndim != 3:
+        return X
+    if not reset:
+        return X[:, None] if len(model.in_shape_) == 3 and model.in_shape_[0] == 1 else X
+    height, width = X.shape[1:]
+    if height != width or height < SIDE or network_of(model).features_at((height, width))[1] != 0:
+        return X
+    warnings.warn(
+        f"X has shape (n, {height}, {width}): taken as grey images (n, 1, {height}, {width}). Series of as "
+        "many channels as steps would need one step more.",
+        LikelyWarning,
+        stacklevel=4,
+    )
+    return X[:, None]
 
 
 def any_size(model: Any) -> bool:
