@@ -92,7 +92,7 @@ def test_images_of_another_size_are_answered(fitted):
         torch.nn.Conv2d(1, 4, 4, stride=4),
         lambda in_shape, channels: torch.nn.Conv2d(in_shape[0], channels, 4, stride=4),
     ],
-    ids=repr,
+    ids=["conv", "coarse", "unet", "patches", "vit", "module", "function"],
 )
 def test_every_body_gives_cells(network):
     model = Detector(network, strides=(4, 8), inference=TINY, random_state=0).fit(*FEW)
