@@ -17,7 +17,9 @@ import math
 from collections.abc import Sequence
 from typing import ClassVar
 
+import numpy as np
 import torch
+from scipy.optimize import minimize
 from torch import Tensor
 
 from ...core import distributed
@@ -119,7 +121,7 @@ class _Folds(Descent):
         """The members as they are, with the constants that suit their held-out rows."""
         tensors = [value.detach().clone() for value in self._tensors()]
         if self.constants is not None:
-            tensors[list(self.program.parameters).index("shared")].copy_(self.constants.values.detach())
+            tensors[list(self.program.parameters).index("shared")].copy_(self.constants.values)
         return tensors
 
     @torch.no_grad()
@@ -147,26 +149,20 @@ class _Constants:
 
     def __init__(self, objective: Conditional, start: Tensor, weight: float) -> None:
         self.objective, self.weight = objective, weight
-        self.values = start.double().clone().requires_grad_()
-        self.search = torch.optim.LBFGS(
-            [self.values],
-            max_iter=ITERATIONS,
-            max_eval=2 * ITERATIONS,
-            tolerance_grad=FLAT,
-            line_search_fn="strong_wolfe",
-        )
+        self.values = start.double().clone()
 
     def within(self, output: Tensor) -> Tensor:
         """η with these in place of the module's own."""
-        size, values = self.values.shape[-1], self.values.detach()
+        size, values = self.values.shape[-1], self.values
         own = output[..., :-size].to(values.dtype)
         return torch.cat([own, values.expand(*own.shape[:-1], size)], -1)
 
     def follow(self, outputs: Sequence[Tensor], rows: Sequence[Batch]) -> None:
         """Go some way to the maximum of the log-likelihood, from where they are; it moves little between two looks."""
-        before = self.values.detach().clone()
+        before = self.values
 
-        def loss() -> float:
+        def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
+            self.values = torch.from_numpy(values.copy()).to(before).view_as(before)
             total, gradient = 0.0, torch.zeros_like(before)
             for output, batch in zip(outputs, rows, strict=True):
                 value, score = self.objective.value_and_grad(self.within(output), batch.y.to(before.dtype))
@@ -174,13 +170,13 @@ class _Constants:
                 if batch.weight is not None:
                     value, score = value * batch.weight, score * batch.weight.unsqueeze(-1)
                 total, gradient = total + float(value.sum()), gradient + score.sum_to_size(before.shape)
-            self.values.grad = gradient / -self.weight
-            return -total / self.weight
+            return -total / self.weight, (gradient / -self.weight).flatten().cpu().numpy()
 
-        self.search.step(loss)  # type: ignore[arg-type]
-        if not bool(self.values.isfinite().all()):
-            self.values.data.copy_(before)
-            self.search.state.clear()
+        limits = {"maxiter": ITERATIONS, "maxfun": 2 * ITERATIONS, "gtol": FLAT}
+        start = before.flatten().cpu().numpy()
+        with np.errstate(all="ignore"):  # far from the optimum a density may be 0
+            best = minimize(loss, start, jac=True, method="L-BFGS-B", options=limits).x
+        self.values = torch.from_numpy(best).to(before).view_as(before) if np.isfinite(best).all() else before
 
 
 class _Outside(Batches):
