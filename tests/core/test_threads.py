@@ -116,7 +116,7 @@ def test_the_footprint_of_a_row_is_its_largest_product_and_layer():
 
 
 def test_factorisations_wait_between_panels():
-    assert factorisation(100) < factorisation(1000) < SPLIT < factorisation(1100)
+    assert factorisation(100) < factorisation(700) < SPLIT < factorisation(800)
 
 
 def test_a_small_fit_and_its_answers_use_one_thread_and_give_back_two(two_threads):

@@ -84,12 +84,10 @@ def test_rows_of_different_lengths_need_a_network_of_sequences(model, y):
         clone(model).fit([[1.0], [1.0, 2.0]] * 15, y)
 
 
-@EACH_MODEL
-def test_sparse_rows(model, y):
-    with pytest.raises(
-        TypeError, match=r"Sparse data was passed for X, but dense data is required. Use '.toarray\(\)'"
-    ):
-        clone(model).fit(sparse.csr_array(X), y)
+def test_sparse_rows_where_only_dense_ones_will_do():
+    wanted = r"X is sparse, 30 × 3, and Perceptron takes dense rows; X.toarray\(\) makes them"
+    with pytest.raises(DataError, match=wanted):
+        Perceptron().fit(sparse.csr_array(X), X[:, 0] > 0)
 
 
 @EACH_MODEL
