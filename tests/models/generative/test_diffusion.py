@@ -230,7 +230,7 @@ def test_every_inference_of_a_bound_fits_it(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikelyWarning)
         model = diffusion(network=MLP((4,)), steps=5, sampler=DDIM(2), inference=inference, weighting="bound").fit(
-            ROWS[:20]
+            ROWS[:8]
         )
     assert np.isfinite(model.log_prob(ROWS[:5], draws=2)).all()
     assert np.isfinite(model.sample(3, random_state=0)).all()

@@ -311,7 +311,7 @@ SETTINGS = {
     "bernoulli": (GaussianProcess(likelihood=Bernoulli(), learn=False, mean="zero"), {}),
     "categorical": (GaussianProcess(likelihood="categorical", learn=False, mean="zero"), {}),
     "inducing": (
-        GaussianProcess(inducing=60, random_state=0),
+        GaussianProcess(inducing=60, learn=False, random_state=0),
         {
             "check_sample_weight_equivalence_on_dense_data": "repeated rows are other rows to choose from",
             "check_regressors_train": "60 inducing points do not carry a function of 200 rows with ten columns",
