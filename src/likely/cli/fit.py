@@ -22,6 +22,7 @@ from .options import (
     TaskOption,
     build_model,
     check_out,
+    file_name,
     in_words,
     read_target,
     with_target,
@@ -140,8 +141,7 @@ def fit(
         raise SpecError("Say what to learn: --target COLUMN, or --model for a model of the rows themselves.")
     if sequence is not None:
         raise SpecError(f"--sequence {sequence!r} belongs to --model; a model of a target takes rows one by one.")
-    column = re.sub(r"[^-.\w]+", "_", target)
-    out = out or Path(f"{table.name.split('.')[0]}-{column}.likely")
+    out = out or Path(f"{table.name.split('.')[0]}-{file_name(target)}.likely")
     check_out(out)
     rows, kept = (read_rows(table), {}) if is_texts(table) else read_kept(table, reading)
     task, why = read_target(rows, target, task)

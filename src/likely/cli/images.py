@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DataError, SpecError
 from .detect import sides_of
-from .options import check_out
+from .options import check_out, file_name
 from .output import lines, number, print_json
 
 if TYPE_CHECKING:
@@ -63,8 +62,7 @@ def fit_images(
 
     if "tokens" in parts:
         raise SpecError(f"--tokens {parts['tokens']!r} cuts texts, and {folder} has images.")
-    name = re.sub(r"[^-.\w]+", "_", folder.name) or "images"
-    out = out or Path(f"{name}-{'class' if masks is None else 'masks'}.likely")
+    out = out or Path(f"{file_name(folder.name) or 'images'}-{'class' if masks is None else 'masks'}.likely")
     check_out(out)
     axes: dict[str, Any] = {"likelihood": Likelihood, "network": Network, "prior": Prior, "inference": Inference}
     words = {"network": NETWORKS[masks is not None], **parts}

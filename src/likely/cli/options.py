@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -29,6 +30,7 @@ __all__ = [
     "UnseenOption",
     "build_model",
     "check_out",
+    "file_name",
     "in_words",
     "load_any",
     "load_model",
@@ -177,6 +179,15 @@ def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel | Lan
 
     model = load(path)
     return model if isinstance(model, FrameModel | LanguageModel) else load_model(path, unseen)
+
+
+def file_name(text: str) -> str:
+    """Text as a part of a file's name.
+
+    >>> file_name("price in €/m²")
+    'price_in_m²'
+    """
+    return re.sub(r"[^-.\w]+", "_", text)
 
 
 def check_out(path: Path | None, endings: Sequence[str] = (), option: str = "--out") -> None:

@@ -10,6 +10,8 @@ import numpy as np
 __all__ = ["Result", "plus_minus"]
 
 MOST_DIGITS = 8
+LARGE = 1e6
+"""Standard errors from which on numbers are told by their powers of ten."""
 """After the point; smaller numbers are written with an exponent."""
 
 
@@ -26,9 +28,13 @@ def plus_minus(value: float, error: float) -> str:
 
     >>> plus_minus(-1.23456, 0.0123)
     '-1.235 ± 0.012'
+    >>> plus_minus(-1.4169e33, 1.411e33)
+    '-1.4e+33 ± 1.4e+33'
     """
     if not np.isfinite(value) or not np.isfinite(error) or error <= 0:
         return f"{value:.4g}"
+    if error >= LARGE:
+        return f"{value:.2g} ± {error:.2g}"
     digits = max(0, 1 - int(np.floor(np.log10(error))))
     if digits > MOST_DIGITS:
         return f"{value:.2g} ± {error:.1g}"
