@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from likely.inference.predictor import Predictor, is_linear
+from likely.networks.layers.dropout import Dropout
 from likely.networks.layers.standardise import Standardise
 
 X = torch.randn(6, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
@@ -52,7 +53,27 @@ def test_passes_by_hand_have_the_gradients_of_autograd(positions):
         torch.testing.assert_close(ours, automatic, msg=lambda text, name=name: f"{name}: {text}")
 
 
+@pytest.mark.parametrize("positions", [(), (2,)], ids=["plain", "positions"])
+@pytest.mark.parametrize("bend", [None, (1 / 3, 0.0, 1 / 3)], ids=["straight", "bent"])
+def test_gradients_in_the_inputs_by_hand_are_those_of_autograd(positions, bend):
+    shared = double(0.7) if not positions else torch.full((2, 1), 0.7, dtype=torch.float64)
+    layers = nn.Linear(3, 5), nn.ReLU(), Dropout(0.5), nn.Linear(5, 5), nn.GELU(), nn.Linear(5, 4)
+    inner = nn.Sequential(*layers).double()
+    inputs = Standardise(double(1.0, 0.0, -1.0), double(2.0, 1.0, 0.1), None if bend is None else double(*bend))
+    predictor = Predictor(inner, shared, double(0.5), double(3.0), positions, flatten=True, inputs=inputs).eval()
+    passes = predictor.input_passes()
+    for rows in (X.reshape(6, 3, 1), X[:4].reshape(4, 1, 3), X.reshape(6, 3, 1) + 1):  # memory is used again
+        point = rows.clone().requires_grad_()
+        eta = predictor(point)
+        torch.testing.assert_close(passes.forward(rows), eta.detach())
+        seed = torch.randn(eta.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+        (expected,) = torch.autograd.grad((eta * seed).sum(), point)
+        torch.testing.assert_close(passes.backward(seed.clone()), expected)
+
+
 def test_a_network_with_other_layers_has_no_passes_of_its_own():
+    assert Predictor(nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4))).eval().input_passes() is None
+    assert Predictor(network()).train().input_passes() is None  # dropout would be drawn
     assert Predictor(nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4))).passes({}, {}, stacked=False) is None
 
 

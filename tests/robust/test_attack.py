@@ -15,6 +15,7 @@ from likely.core.errors import ApproximationWarning, DataError, SpecError
 from likely.inference import HMC, MAP, Ensemble, Exact, Laplace, MCDropout
 from likely.networks import MLP, Transformer
 from likely.optim import Adam
+from likely.optim.ascent import followed
 from likely.robust import FGSM, PGD, CarliniWagner, DeepFool, Linear, attack
 from likely.robust.victims import victim_of
 
@@ -133,6 +134,22 @@ def test_gradients_go_through_the_average_over_the_posterior(clouds, inference, 
         below, above = (victim.evaluate(end, targets)[0] for end in ends)
         torch.testing.assert_close((above - below) / (2 * step), gradient[:, column], rtol=0.05, atol=0.02)
     assert attack(model, X, y, PGD(2.0, steps=5)).rate > 1 - model.score(X, y)
+
+
+@pytest.mark.parametrize("target", ["three labels", "two labels", "numbers"])
+def test_gradients_by_hand_are_those_of_autograd(net, clouds, target):
+    X, y = clouds[0][:20], clouds[1][:20]
+    model, fit = net, MAP(Adam(0.03), epochs=3)
+    if target == "two labels":
+        model, y = Classifier(network=MLP((8,)), inference=fit, random_state=0).fit(X, y == "a"), y == "a"
+    elif target == "numbers":
+        model, y = Regressor(network=MLP((8,)), inference=fit, random_state=0).fit(X, X[:, 0]), X[:, 0]
+    victim = victim_of(model)
+    x = victim.read(X)
+    targets = victim.targets(x, X, y)
+    assert victim.passes is not None
+    for ours, automatic in zip(victim.follow(x, targets), followed(victim, x, targets), strict=True):
+        torch.testing.assert_close(ours, automatic, rtol=1e-4, atol=1e-5)
 
 
 def test_predictions_follow_no_gradients_unless_rows_ask(net, clouds):

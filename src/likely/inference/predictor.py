@@ -17,9 +17,10 @@ from torch import Tensor, nn
 
 from ..data.rows import Inputs
 from ..networks.layers.dense import DensePasses, Passes, dense_layers
+from ..networks.layers.dropout import Dropout
 from ..networks.layers.standardise import Standardise
 
-__all__ = ["Predictor", "is_linear"]
+__all__ = ["InputPasses", "Predictor", "is_linear"]
 
 
 class Predictor(nn.Module):
@@ -84,6 +85,14 @@ class Predictor(nn.Module):
         layers = dense_layers(self.network)
         return None if layers is None else _PredictorPasses(self, layers, parameters, gradients, stacked)
 
+    def input_passes(self) -> InputPasses | None:
+        """η and its gradient with respect to the inputs by hand, if the network is a plain dense one.
+
+        The parameters are the module's own, and the pass that of predictions: without dropout.
+        """
+        layers = dense_layers(self.network)
+        return None if layers is None or self.training else InputPasses(self, layers)
+
 
 class _PredictorPasses:
     """Those of the network, with what the predictor does before and after it."""
@@ -95,12 +104,13 @@ class _PredictorPasses:
         parameters: Mapping[str, Tensor],
         gradients: Mapping[str, Tensor],
         stacked: bool,
+        to_inputs: bool = False,
     ) -> None:
         own, to_own = ({k.removeprefix("network."): v for k, v in part.items()} for part in (parameters, gradients))
         self.flatten, self.positions, self.lead = predictor.flatten, predictor.positions, 1 + stacked
         self.inputs, self.offset = predictor.inputs, predictor.offset
         self.unit = None if predictor.unit is None or bool((predictor.unit == 1).all()) else predictor.unit
-        self.network = DensePasses(layers, own, to_own, stacked)
+        self.network = DensePasses(layers, own, to_own, stacked, to_inputs)
         self.shared, self.to_shared = own.get("shared"), to_own.get("shared")
         self.prepared = False
 
@@ -122,14 +132,45 @@ class _PredictorPasses:
         members, own = self.shared.shape[: self.lead - 1], self.shared.shape[self.lead - 1 :]
         return eta, self.shared.view(*members, *(1,) * (eta.ndim - len(members) - len(own)), *own)
 
-    def backward(self, gradient: Tensor, of_shared: Tensor | None) -> None:
+    def backward(self, gradient: Tensor, of_shared: Tensor | None) -> Tensor:
         if self.to_shared is not None and of_shared is not None:
             self.to_shared.copy_(of_shared.view_as(self.to_shared))
         if self.unit is not None:
             gradient = gradient * self.unit
         if self.positions:
             gradient = gradient.flatten(gradient.ndim - 1 - len(self.positions))
-        self.network.backward(gradient)
+        return self.network.backward(gradient)
+
+
+class InputPasses:
+    """η of rows (n, *in_shape), then ∂/∂x of these rows from ∂/∂η; both in memory that the next call uses again."""
+
+    def __init__(self, predictor: Predictor, layers: list[tuple[str, nn.Module]]) -> None:
+        own = {name: value.detach() for name, value in predictor.named_parameters()}
+        kept = [(name, layer) for name, layer in layers if not isinstance(layer, Dropout)]
+        self.inputs, self.flatten = predictor.inputs, predictor.flatten
+        self.passes = _PredictorPasses(predictor, kept, own, {}, stacked=False, to_inputs=True)
+        self.passes.prepared = True
+
+    @torch.no_grad()
+    def forward(self, x: Tensor) -> Tensor:
+        """η, with its numbers that all rows share."""
+        self.shape = x.shape
+        x = x.flatten(1) if self.flatten else x
+        self.seen = x.shape
+        if self.inputs is not None:
+            x, self.derivative = self.inputs.with_derivative(x)
+        eta, shared = self.passes.forward(x)
+        return eta if shared is None else torch.cat([eta, shared.expand(*eta.shape[:-1], shared.shape[-1])], -1)
+
+    @torch.no_grad()
+    def backward(self, gradient: Tensor) -> Tensor:
+        """∂/∂x from ∂/∂η, which may be overwritten."""
+        shared = self.passes.shared
+        own = gradient if shared is None else gradient[..., : -shared.shape[-1]]
+        to_inputs = self.passes.backward(own, None)
+        to_inputs = to_inputs.view(self.seen)
+        return (to_inputs if self.inputs is None else to_inputs.mul_(self.derivative)).view(self.shape)
 
 
 def is_linear(module: nn.Module) -> bool:

@@ -56,6 +56,9 @@ class Victim(Protocol):
     def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The loss and the margin of each row, (n,) and (n,)."""
 
+    def follow(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The same, and the gradient of the loss in x, (n, …), which the next call may overwrite; see `followed`."""
+
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
         """The margin of each way to be fooled, (n, ways): the largest is that of the row, −∞ is none."""
 
@@ -79,8 +82,18 @@ class _Radial(Attack):
     radius: float
     norm: float | Literal["inf"] = "inf"
 
-    def _move(self, origin: Tensor, point: Tensor, gradient: Tensor, size: float, bounds: Bounds) -> Tensor:
+    def _ball(self, origin: Tensor, bounds: Bounds) -> Bounds | None:
+        """The ball and the range as one range, where the norm is ∞."""
+        if not math.isinf(self.p):
+            return None
+        return Bounds(bounds.clip(origin - self.radius), bounds.clip(origin + self.radius))
+
+    def _move(
+        self, origin: Tensor, point: Tensor, gradient: Tensor, size: float, bounds: Bounds, ball: Bounds | None = None
+    ) -> Tensor:
         """A step of this size, and back to the ball and the range."""
+        if ball is not None:
+            return torch.add(point, gradient.sign(), alpha=size).clamp_(*ball)
         change = torch.add(point, _direction(gradient, self.p), alpha=size).sub_(origin)
         moved = project(change, self.radius, self.p).add_(origin)
         return bounds.clip(moved)  # towards the origin, so not out of the ball
@@ -106,7 +119,7 @@ class FGSM(_Radial):
         require_norm(self)
 
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
-        _, before, gradient = followed(victim, x, y)
+        _, before, gradient = victim.follow(x, y)
         point = bounds.clip(x + self.radius * steepest(gradient, self.p))
         point = torch.where(_beside(before > 0, x), x, point)
         with torch.no_grad():
@@ -169,16 +182,19 @@ class PGD(_Radial):
     ) -> Tensor:
         """One start of the rows `left`; what is better than before is written to `found`. Gives those still left."""
         origin, own, kept, best = x[left], y[left], found.point[left], found.margin[left]
-        steps = found.steps[left]
+        steps, ball = found.steps[left], self._ball(origin, bounds)
         point = origin if first else bounds.clip(origin + uniform(origin, self.radius, self.p))
         for step in range(self.steps + 1):
             if step < self.steps:
-                _, margin, gradient = followed(victim, point, own)
+                _, margin, gradient = victim.follow(point, own)
             else:
                 with torch.no_grad():
                     _, margin = victim.evaluate(point, own)
             better = margin > best
-            kept, best = torch.where(_beside(better, x), point, kept), torch.where(better, margin, best)
+            if bool(better.all()):  # as nearly always: nothing is copied
+                kept, best = point, margin
+            else:
+                kept, best = torch.where(_beside(better, x), point, kept), torch.where(better, margin, best)
             fooled = bool((margin > 0).any())
             if fooled or step == self.steps:
                 found.point[left], found.margin[left], found.steps[left] = kept, best, steps + step
@@ -188,16 +204,17 @@ class PGD(_Radial):
                 point, gradient, steps = point[stays], gradient[stays], steps[stays]
                 if not len(left):
                     break
+                ball = self._ball(origin, bounds)
             if step < self.steps:
                 size = self.radius if first and step == 0 else self.size
-                point = self._move(origin, point, gradient, size, bounds)
+                point = self._move(origin, point, gradient, size, bounds, ball)
         return left
 
     def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
         """The changed rows of a batch, for training: from a point of the ball, and without a look at who is fooled."""
-        point = bounds.clip(x + uniform(x, self.radius, self.p))
+        point, ball = bounds.clip(x + uniform(x, self.radius, self.p)), self._ball(x, bounds)
         for _ in range(self.steps):
-            point = self._move(x, point, gradient(point), self.size, bounds)
+            point = self._move(x, point, gradient(point), self.size, bounds, ball)
         return point
 
 

@@ -22,8 +22,10 @@ from torch.nn.functional import logsigmoid
 
 from ..core.errors import DataError, SpecError
 from ..data.rows import row_size
+from ..inference.predictor import InputPasses, Predictor
 from ..models import Classifier, Regressor
 from ..models.supervised.base import as_array
+from ..optim.ascent import followed
 from ..probability.joint import point
 
 __all__ = ["Victim", "victim_of"]
@@ -77,8 +79,16 @@ class Victim(ABC):
 
     def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         """The loss and the margin of each row, (n,) and (n,)."""
-        margin = self.margins(x, y).max(1).values  # one of two that are alike: both together could have no gradient
+        return self.judged(self.scores(x), y)
+
+    def judged(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The same, of scores."""
+        margin = self.margins_of(scores, y).max(1).values  # one of two that are alike: both could have no gradient
         return margin, margin
+
+    def follow(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The loss and the margin of each row, and the gradient of the loss in x, (n, …)."""
+        return followed(self, x, y)
 
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
         """The margin of each way to be fooled, (n, ways)."""
@@ -88,8 +98,7 @@ class Victim(ABC):
 class _Labelled(Victim):
     """Scores are log-probabilities (or logits), y the place of the right class among them."""
 
-    def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        scores = self.scores(x)
+    def judged(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
         own = scores.gather(1, y.unsqueeze(1)).squeeze(1)
         return scores.logsumexp(1) - own, self.margins_of(scores.detach(), y).amax(1)
 
@@ -103,6 +112,7 @@ class _Fitted(Victim):
 
     def __init__(self, model: Any) -> None:
         self.model = model
+        self.passes: InputPasses | None = None
 
     def read(self, X: Any) -> Tensor:
         model = self.model
@@ -125,10 +135,26 @@ class _Fitted(Victim):
         members = len(posterior.weights) * int(posterior.info.get("draws", 1) if posterior.kind == "dropout" else 1)
         self.rows = min(len(x), max(LEAST, BLOCK // (members * max(width, row_size(x)))))
         self.work = float(work * members * self.rows)
+        if posterior.single and isinstance(posterior.module, Predictor):
+            self.passes = posterior.module.input_passes()
         return posterior.cast(x)
 
     def scores(self, x: Tensor) -> Tensor:
         return self.read_scores(self.model.posterior_.predictive(self.model.likelihood_, x))
+
+    def follow(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if self.passes is None:
+            return super().follow(x, y)
+        loss, margin, gradient = self.follow_eta(self.passes.forward(x), y)
+        return loss, margin, self.passes.backward(gradient)
+
+    def follow_eta(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The loss and the margin of each row, and the gradient of the loss in η."""
+        with torch.enable_grad():
+            point = eta.detach().requires_grad_()
+            loss, margin = self.judged(self.read_scores(self.model.likelihood_.distribution(point)), y)
+            (gradient,) = torch.autograd.grad(loss.sum(), point)
+        return loss.detach(), margin.detach(), gradient
 
     @abstractmethod
     def read_scores(self, distribution: Any) -> Tensor:
@@ -142,6 +168,13 @@ class _FittedClassifier(_Labelled, _Fitted):
         if len(missing):
             raise DataError(f"y has no label at row {int(missing[0, 0])}; an attack needs one for each row.")
         return targets.long().to(x.device)
+
+    @torch.no_grad()
+    def follow_eta(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        likelihood = self.model.likelihood_
+        log_prob, score = likelihood.value_and_grad(eta, y)
+        margin = self.margins_of(self.read_scores(likelihood.distribution(eta)), y).amax(1)
+        return log_prob.neg(), margin, score.neg()
 
     def read_scores(self, distribution: Any) -> Tensor:
         logits: Tensor = distribution.logits

@@ -44,8 +44,11 @@ class Passes(Protocol):
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """The output of a batch in training mode, and its numbers that all rows share."""
 
-    def backward(self, gradient: Tensor, of_shared: Tensor | None) -> None:
-        """Write the gradients of all parameters, from ∂/∂output of the batch that went forward last."""
+    def backward(self, gradient: Tensor, of_shared: Tensor | None) -> Tensor:
+        """Write the gradients of all parameters, from ∂/∂output of the batch that went forward last.
+
+        What it gives back is what the last layer on the way would pass on.
+        """
 
 
 @dataclass(frozen=True)
@@ -126,14 +129,15 @@ class DensePasses:
     """Both passes of a plain dense network over parameters and gradients that stay where they are in memory.
 
     `parameters` and `gradients` are tensors by name, with a leading axis of members if `stacked`; a parameter without
-    a gradient is not trained.
+    a gradient is not trained. With `to_inputs`, the way back goes on to the inputs, whose gradient it returns.
 
     >>> network = nn.Sequential(nn.Linear(1, 2), nn.Tanh(), nn.Linear(2, 1))
     >>> parameters = {name: value.detach() for name, value in network.named_parameters()}
     >>> gradients = {name: torch.zeros_like(value) for name, value in parameters.items()}
     >>> passes = DensePasses(dense_layers(network), parameters, gradients)
     >>> eta = passes.forward(torch.ones(3, 1))
-    >>> passes.backward(torch.ones(3, 1))
+    >>> passes.backward(torch.ones(3, 1)).shape
+    torch.Size([3, 2])
     >>> gradients["2.bias"]
     tensor([3.])
     """
@@ -144,19 +148,20 @@ class DensePasses:
         parameters: Mapping[str, Tensor],
         gradients: Mapping[str, Tensor],
         stacked: bool = False,
+        to_inputs: bool = False,
     ) -> None:
         self._steps: list[_Affine | _Activation | _Dropout] = []
         self._trained: list[_Affine | _Activation | _Dropout] = []  # from the first trained layer on: on the way back
         for name, layer in layers:
             step: _Affine | _Activation | _Dropout
             if isinstance(layer, nn.Linear):
-                step = _Affine(name, parameters, gradients, stacked, first=not self._trained)
+                step = _Affine(name, parameters, gradients, stacked, first=not to_inputs and not self._trained)
             elif isinstance(layer, Dropout):
                 step = _Dropout(layer)
             else:
                 step = _Activation(layer, fresh=bool(self._steps) and isinstance(self._steps[-1], _Affine))
             self._steps.append(step)
-            if self._trained or (isinstance(step, _Affine) and step.trained):
+            if to_inputs or self._trained or (isinstance(step, _Affine) and step.trained):
                 self._trained.append(step)
         self._trained.reverse()
         self._rows = 2 if stacked else 1
@@ -171,11 +176,15 @@ class DensePasses:
             h = step.forward(h)
         return h if x.ndim == self._rows + 1 else h.view(*shape[:-1], h.shape[-1])
 
-    def backward(self, gradient: Tensor) -> None:
-        """Write the gradients of the parameters; `gradient` is that of the output, and may be overwritten."""
+    def backward(self, gradient: Tensor) -> Tensor:
+        """Write the gradients of the parameters; `gradient` is that of the output, and may be overwritten.
+
+        What is returned belongs to the last layer on the way, in memory that the next call uses again.
+        """
         g = gradient if gradient.ndim == self._rows + 1 else gradient.flatten(self._rows - 1, -2)
         for step in self._trained:
             g = step.backward(g)
+        return g
 
 
 class _Affine:

@@ -85,6 +85,20 @@ class Standardise(nn.Module):
         z[..., columns] = _bent(z[..., columns], self.bend[columns])
         return z
 
+    @torch.no_grad()
+    def with_derivative(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """z, and dz/dx, which broadcasts against it: 1/scale, and for columns that are bent 1/(scale · (1 + (z/3)²)^1.5).
+
+        >>> z, derivative = Standardise(torch.tensor([1.0]), torch.tensor([2.0])).with_derivative(torch.tensor([[5.0]]))
+        >>> z, derivative
+        (tensor([[2.]]), tensor([0.5000]))
+        """
+        z = (x - self.centre).div_(self.scale)
+        if self.bend is None:
+            return z, 1 / self.scale
+        size = torch.hypot(z * self.bend, z.new_ones(()))
+        return z.div_(size), size.pow_(-3).div_(self.scale)
+
     def extra_repr(self) -> str:
         """As torch shows its own layers."""
         return f"columns={tuple(self.centre.shape)}, bent={self.bend is not None}"
