@@ -3,7 +3,7 @@
 PGD of 40 steps at a radius that fools nearly all images, where we stop at those that are fooled, at one that fools few,
 and at one that fools none of the images that the network gets right, where all 40 steps are taken by everyone, also on
 a dense network; DeepFool in the 2-norm. Peers attack the very module, whose parameters ask for gradients as those of
-any module do, and also one whose parameters are frozen. No attack may be weaker: fewer images fooled, or larger changes.
+any module do, and also one whose parameters are frozen. No attack may be weaker: fewer images fooled, larger changes.
 
 DeepFool's table: the mean of ‖δ‖₂/‖x‖₂ on test images, which its authors give as 0.20 for a LeNet with an error of 1 %
 on MNIST, and as 0.11 for a dense network of 500 and 150 units with an error of 1.7 %.

@@ -87,10 +87,9 @@ class Standardise(nn.Module):
 
     @torch.no_grad()
     def with_derivative(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """z, and dz/dx, which broadcasts against it: 1/scale, and for columns that are bent 1/(scale · (1 + (z/3)²)^1.5).
+        """z, and dz/dx, which broadcasts against it: 1/scale, divided by (1 + (z/3)²)^1.5 where z is bent.
 
-        >>> z, derivative = Standardise(torch.tensor([1.0]), torch.tensor([2.0])).with_derivative(torch.tensor([[5.0]]))
-        >>> z, derivative
+        >>> Standardise(torch.tensor([1.0]), torch.tensor([2.0])).with_derivative(torch.tensor([[5.0]]))
         (tensor([[2.]]), tensor([0.5000]))
         """
         z = (x - self.centre).div_(self.scale)
