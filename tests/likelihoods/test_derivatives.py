@@ -8,10 +8,36 @@ import pytest
 import torch
 
 from likely.core.spec import registered
-from likely.likelihoods import Laplace, Likelihood, Normal, Poisson
+from likely.likelihoods import (
+    Beta,
+    Gamma,
+    Laplace,
+    Likelihood,
+    MultivariateNormal,
+    NegativeBinomial,
+    Normal,
+    Ordinal,
+    Poisson,
+    Product,
+    StudentT,
+    ZeroInflated,
+)
 from likely.likelihoods.curvature import curvature
 
 SPECS = [*(cls.example() for cls in registered(Likelihood).values()), Normal(scale=0.7), Normal(scale="input")]
+OTHERS = [
+    Laplace(scale=0.7),
+    Laplace(scale="input"),
+    Gamma(4.0),
+    Beta("input"),
+    NegativeBinomial(0.5),
+    StudentT(df="learned", scale="input"),
+    StudentT(df="input", scale=2.0),
+    ZeroInflated(NegativeBinomial(), "input"),
+    Ordinal(5),
+    MultivariateNormal(dim=3),
+]
+"""Choices that no example has."""
 OWN = [spec for spec in SPECS if type(spec).derivatives is not Likelihood.derivatives]
 FISHER = [spec for spec in OWN if not isinstance(spec, Laplace)]  # whose information is that of a touching parabola
 
@@ -31,7 +57,7 @@ def test_scores_equal_automatic_differentiation(spec):
 
 @pytest.mark.parametrize("rows", [(50,), (3, 20)], ids=["rows", "members"])
 @pytest.mark.parametrize("scale", [1.0, 1e3], ids=["usual", "extreme"])
-@pytest.mark.parametrize("spec", [*SPECS, Laplace(scale=0.7), Laplace(scale="input")], ids=repr)
+@pytest.mark.parametrize("spec", [*SPECS, *OTHERS], ids=repr)
 def test_value_and_grad_is_log_prob_and_its_gradient(spec, scale, rows):
     """Also far out, where exponentials are bounded: there the gradient is that of the bounded form."""
     eta, y = draw(spec, math.prod(rows))
@@ -44,7 +70,29 @@ def test_value_and_grad_is_log_prob_and_its_gradient(spec, scale, rows):
     torch.testing.assert_close(score, gradient)
 
 
-@pytest.mark.parametrize("spec", [*SPECS, Laplace(scale=0.7), Laplace(scale="input")], ids=repr)
+@pytest.mark.parametrize("spec", [*SPECS, *OTHERS], ids=repr)
+def test_scores_are_the_limits_of_differences(spec):
+    """Central differences of log p in each number of η, wrong by the square of the step and by rounding."""
+    eta, y = draw(spec, 5)
+    _, score = spec.value_and_grad(eta, y)
+    for column in range(eta.shape[-1]):
+        step = torch.zeros(eta.shape[-1], dtype=torch.float64)
+        step[column] = 1e-5
+        difference = (spec.log_prob(eta + step, y) - spec.log_prob(eta - step, y)) / 2e-5
+        torch.testing.assert_close(score[:, column], difference, rtol=1e-5, atol=1e-5)
+
+
+def test_a_missing_part_of_a_product_has_no_gradient():
+    spec = Product({"size": Normal(), "count": NegativeBinomial()})
+    eta, y = draw(spec, 4)
+    y[0, 0] = y[1, 1] = math.nan
+    value, score = spec.value_and_grad(eta, y)
+    torch.testing.assert_close(value, spec.log_prob(eta, y))
+    assert (score[0] == 0).tolist() == [True, False, True, False]  # η: a number of each part, then their constants
+    assert (score[1] == 0).tolist() == [False, True, False, True]
+
+
+@pytest.mark.parametrize("spec", [*SPECS, *OTHERS], ids=repr)
 def test_value_and_grad_of_every_target_under_every_eta(spec):
     """η (1, k, size) and y (n, 1) are stretched to n × k pairs."""
     eta, y = draw(spec, 6)
@@ -58,7 +106,7 @@ def test_value_and_grad_of_every_target_under_every_eta(spec):
 
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 @pytest.mark.parametrize("rows", [(50,), (3, 20)], ids=["rows", "members"])
-@pytest.mark.parametrize("spec", [*SPECS, Laplace(scale=0.7), Laplace(scale="input")], ids=repr)
+@pytest.mark.parametrize("spec", [*SPECS, *OTHERS], ids=repr)
 def test_total_and_grad_is_the_sum_and_its_gradient(spec, rows, weighted):
     """Also where the numbers that do not depend on x come apart, one set for each member; and stored by columns."""
     eta, y = draw(spec, math.prod(rows))

@@ -21,9 +21,10 @@ from .choices import (
     learned,
     logarithms,
     require_choice,
+    scores,
 )
 from .mle import ascend
-from .special import bounded_exp, gamma_remainder, log_sigmoid
+from .special import bounded_exp, bounded_exp_grad, gamma_remainder, gamma_remainder_grad, log_sigmoid
 
 __all__ = ["Beta"]
 
@@ -64,6 +65,18 @@ class Beta(Likelihood):
         (log_precision,) = logarithms(eta, 1, self.precision)
         log_mean, log_rest = log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0])
         return _log_density(y.log(), torch.log1p(-y), log_mean, log_rest, log_precision)
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        (log_precision,) = logarithms(eta, 1, self.precision)
+        mean, rest = eta[..., 0].sigmoid(), (-eta[..., 0]).sigmoid()
+        log_mean, log_rest = log_sigmoid(eta[..., 0]), log_sigmoid(-eta[..., 0])
+        log_y, log_other = y.log(), torch.log1p(-y)
+        value = _log_density(log_y, log_other, log_mean, log_rest, log_precision)
+        log_a, log_b = log_precision + log_mean, log_precision + log_rest
+        of_a = bounded_exp_grad(log_a) * (log_y - log_mean) - gamma_remainder_grad(log_a)
+        of_b = bounded_exp_grad(log_b) * (log_other - log_rest) - gamma_remainder_grad(log_b)
+        of_mean = rest * (of_a - bounded_exp(log_a)) - mean * (of_b - bounded_exp(log_b))
+        return value, scores([of_mean], [gamma_remainder_grad(log_precision) + of_a + of_b], self.precision)
 
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """Numerically, from the means of log y and log(1 − y) alone."""

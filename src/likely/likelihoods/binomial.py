@@ -56,6 +56,9 @@ class Binomial(Likelihood):
         choices = math.lgamma(self.total + 1) - torch.lgamma(y + 1) - torch.lgamma(self.total - y + 1)
         return choices + y * log_sigmoid(logit) + (self.total - y) * log_sigmoid(-logit)
 
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        return self.log_prob(eta, y), (y.to(eta.dtype) - self.total * eta[..., 0].sigmoid()).unsqueeze(-1)
+
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The log odds of the weighted fraction of successes."""
         return log_odds(weighted.mean(y, fraction) / self.total).unsqueeze(-1)

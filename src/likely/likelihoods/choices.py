@@ -13,7 +13,7 @@ from torch import Tensor
 
 from ..core.spec import Spec, require
 
-__all__ = ["Choice", "arrange", "columns", "free", "learned", "logarithms", "require_choice"]
+__all__ = ["Choice", "arrange", "columns", "free", "learned", "logarithms", "require_choice", "scores", "within"]
 
 Choice = float | Literal["learned", "input"]
 
@@ -75,6 +75,21 @@ def arrange(location: list[Tensor], values: list[Tensor], *choices: Choice) -> T
         if column is not None:
             slots[column] = value
     return torch.stack(slots, -1)
+
+
+def scores(location: list[Tensor], values: list[Tensor], *choices: Choice) -> Tensor:
+    """`arrange` of derivatives, whose axes of length 1 are stretched; those of known parameters are left out.
+
+    >>> scores([torch.zeros(3)], [torch.ones(1)], "learned").shape
+    torch.Size([3, 2])
+    """
+    shape = torch.broadcast_shapes(*(part.shape for part in (*location, *values)))
+    return arrange([part.expand(shape) for part in location], [part.expand(shape) for part in values], *choices)
+
+
+def within(value: Tensor, limited: Tensor, derivative: Tensor) -> Tensor:
+    """The derivative, or 0 where the value is beyond its limit and the density constant in it."""
+    return torch.where(limited == value, derivative, 0.0)
 
 
 def _constant(eta: Tensor, choice: Choice) -> Tensor:

@@ -13,7 +13,7 @@ from torch.distributions import constraints
 
 from . import weighted
 from .base import Likelihood, Target
-from .special import bounded_exp
+from .special import bounded_exp, bounded_exp_grad
 
 __all__ = ["Exponential"]
 
@@ -41,6 +41,10 @@ class Exponential(Likelihood):
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return -eta[..., 0] - y * bounded_exp(-eta[..., 0])
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        y, log_mean = y.to(eta.dtype), eta[..., 0]
+        return -log_mean - y * bounded_exp(-log_mean), (y * bounded_exp_grad(-log_mean) - 1).unsqueeze(-1)
 
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """The logarithm of the weighted mean."""

@@ -22,8 +22,10 @@ from .choices import (
     learned,
     logarithms,
     require_choice,
+    scores,
+    within,
 )
-from .special import bounded_exp, gamma_remainder
+from .special import bounded_exp, bounded_exp_grad, gamma_remainder, gamma_remainder_grad
 
 __all__ = ["Gamma"]
 
@@ -68,6 +70,17 @@ class Gamma(Likelihood):
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return _log_density(y.to(eta.dtype), eta[..., 0], self._log_concentration(eta))
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        y, log_mean, log_alpha = y.to(eta.dtype), eta[..., 0], self._log_concentration(eta)
+        log_ratio, alpha = y.log() - log_mean, bounded_exp(log_alpha)
+        deviance = bounded_exp(log_ratio) - 1 - log_ratio
+        value = -gamma_remainder(log_alpha) - alpha * deviance - y.log()
+        of_mean = alpha * (bounded_exp_grad(log_ratio) - 1)
+        if not isinstance(self.concentration, str):
+            return value, of_mean.unsqueeze(-1)
+        of_alpha = -gamma_remainder_grad(log_alpha) - bounded_exp_grad(log_alpha) * deviance
+        return value, scores([of_mean], [within(eta[..., 1], log_alpha, of_alpha)], self.concentration)
 
     def _log_concentration(self, eta: Tensor) -> Tensor:
         (log_concentration,) = logarithms(eta, 1, self.concentration)

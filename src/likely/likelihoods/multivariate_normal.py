@@ -84,6 +84,21 @@ class MultivariateNormal(Likelihood):
         z = torch.linalg.solve_triangular(triangle, scaled, upper=False, unitriangular=True).squeeze(-1)
         return -0.5 * z.square().sum(-1) - log_scale.sum(-1) - 0.5 * mean.shape[-1] * LOG_2PI
 
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """With z = L⁻¹ D⁻¹ (y − μ) and w = L⁻ᵀ z: D⁻¹ w in μ, wᵢ dᵢ⁻¹ (yᵢ − μᵢ) − 1 in log dᵢ, wᵢ zⱼ in Lᵢⱼ."""
+        mean, log_scale, triangle = self._parts(eta)
+        d, inverse = mean.shape[-1], (-log_scale).exp()
+        scaled = (y - mean) * inverse
+        shape = scaled.shape[:-1]
+        triangle = triangle.expand(*shape, d, d)
+        z = torch.linalg.solve_triangular(triangle, scaled.unsqueeze(-1), upper=False, unitriangular=True)
+        w = torch.linalg.solve_triangular(triangle.mT, z, upper=True, unitriangular=True).squeeze(-1)
+        z = z.squeeze(-1)
+        value = -0.5 * z.square().sum(-1) - log_scale.sum(-1) - 0.5 * d * LOG_2PI
+        widening = torch.where(log_scale == eta[..., d : 2 * d], w * scaled - 1, 0.0)
+        row, column = torch.tril_indices(d, d, -1, device=eta.device)
+        return value, torch.cat([w * inverse, widening, w[..., row] * z[..., column]], -1)
+
     def each_log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         mean, log_scale, triangle = self._parts(eta)  # (k, d), (k, d), (k, d, d)
         eye = torch.eye(mean.shape[-1], dtype=eta.dtype, device=eta.device).expand_as(triangle)

@@ -22,8 +22,10 @@ from .choices import (
     learned,
     logarithms,
     require_choice,
+    scores,
+    within,
 )
-from .special import gamma_remainder, log_sigmoid
+from .special import gamma_remainder, gamma_remainder_grad, log_sigmoid
 
 __all__ = ["NegativeBinomial"]
 
@@ -64,6 +66,18 @@ class NegativeBinomial(Likelihood):
 
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         return _log_density(y.to(eta.dtype), eta[..., 0], self._log_total(eta))
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        y, log_mean, log_total = y.to(eta.dtype), eta[..., 0], self._log_total(eta)
+        total = log_total.exp()
+        value = _log_density(y, log_mean, log_total)
+        expected = (y + total) * (log_mean - log_total).sigmoid()
+        if not isinstance(self.dispersion, str):
+            return value, (y - expected).unsqueeze(-1)
+        tilt = torch.log1p(y / total) + log_sigmoid(log_total - log_mean)
+        remainders = gamma_remainder_grad((y + total).log()) * total / (y + total) - gamma_remainder_grad(log_total)
+        of_total = remainders + total * tilt + (expected - y)
+        return value, scores([y - expected], [within(eta[..., 1], -log_total, -of_total)], self.dispersion)
 
     def start(self, y: Tensor, fraction: Tensor) -> tuple[Tensor, Tensor]:
         """The mean and the dispersion that match the first two moments."""

@@ -84,6 +84,20 @@ class NormalMixture(Likelihood):
         joint = logits + self._of_components(eta, y)
         return torch.logsumexp(joint, -1) - torch.logsumexp(logits, -1)
 
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """A component pulls as a Normal would, by the probability that y is of it; rounded numbers by autograd."""
+        if self.step is not None:
+            return super().value_and_grad(eta, y)
+        logits, mean, raw_scale = eta.unflatten(-1, (3, self.components)).unbind(-2)
+        log_scale = bounded_log(raw_scale)
+        z = (y.unsqueeze(-1) - mean) * (inverse := (-log_scale).exp())
+        joint = logits - 0.5 * z.square() - log_scale - 0.5 * LOG_2PI
+        level = torch.logsumexp(joint, -1, keepdim=True)
+        own = (joint - level).exp()
+        widening = torch.where(log_scale == raw_scale, own * (z.square() - 1), 0.0)
+        value = level.squeeze(-1) - torch.logsumexp(logits, -1)
+        return value, torch.cat([own - logits.softmax(-1), own * z * inverse, widening], -1)
+
     def _of_components(self, eta: Tensor, y: Tensor) -> Tensor:
         """log p(y | k), (…, K)."""
         _, mean, log_scale = eta.unflatten(-1, (3, self.components)).unbind(-2)

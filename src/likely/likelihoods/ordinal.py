@@ -18,7 +18,7 @@ from ..core.spec import require
 from . import weighted
 from .base import Target
 from .labels import _Labels
-from .special import bounded_exp, log_one_minus_exp, log_sigmoid
+from .special import bounded_exp, bounded_exp_grad, log_one_minus_exp, log_one_minus_exp_grad, log_sigmoid
 
 __all__ = ["Ordinal", "cut_points"]
 
@@ -77,6 +77,20 @@ class Ordinal(_Labels):
         shape = torch.broadcast_shapes(eta.shape[:-1], y.shape)
         table = label_log_probs(eta).expand(*shape, eta.shape[-1])
         return table.gather(-1, y.long().expand(shape).unsqueeze(-1)).squeeze(-1)
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The label lies below its upper cut point and above its lower one: each pulls η₁, and the gaps up to it."""
+        shape, last = torch.broadcast_shapes(eta.shape[:-1], y.shape), eta.shape[-1] - 1
+        eta, label = eta.expand(*shape, last + 1), y.long().expand(shape).unsqueeze(-1)
+        cuts = cut_points(eta[..., 1:]) - eta[..., :1]
+        upper, lower = label.clamp_max(last - 1), (label - 1).clamp_min(0)
+        under = torch.where(label < last, (-cuts.gather(-1, upper)).sigmoid(), 0.0)
+        over = torch.where(label > 0, cuts.gather(-1, lower).sigmoid(), 0.0)
+        place = torch.arange(1, last, device=eta.device)  # gap i lies below the cut points i, i + 1, …
+        pull = torch.where(label >= place, under, 0.0) - torch.where(label > place, over, 0.0)
+        own = torch.where(label == place, log_one_minus_exp_grad(eta[..., 2:]), 0.0)
+        gaps = bounded_exp_grad(eta[..., 2:]) * pull + own
+        return self.log_prob(eta, y), torch.cat([over - under, under - over, gaps], -1)
 
     def label_log_probs(self, eta: Tensor) -> Tensor:
         return label_log_probs(eta)

@@ -118,6 +118,20 @@ class Product(Likelihood):
             total = total + torch.where(gone, 0.0, part.log_prob(own_eta, filled))
         return total
 
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Part by part; a part that is missing has no say."""
+        total, numbers, constants = eta.new_zeros(()), [], []
+        own_sizes = _layout(self, eta.shape[-1])[: len(self.parts)]
+        for (part, own), own_eta, size in zip(self._columns(y), self._split(eta), own_sizes, strict=True):
+            gone = part.missing(own)
+            filled = torch.where(gone.unsqueeze(-1) if part.event_dim else gone, part.placeholder(own), own)
+            value, score = part.value_and_grad(own_eta, filled)
+            total = total + torch.where(gone, 0.0, value)
+            score = torch.where(gone.unsqueeze(-1), 0.0, score)
+            numbers.append(score[..., :size])
+            constants.append(score[..., size:])
+        return total, torch.cat(numbers + constants, -1)
+
     # --- estimates ----------------------------------------------------------------------------------------------
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """Part by part, each from the rows where it is not missing."""

@@ -17,8 +17,10 @@ __all__ = [
     "constant",
     "exp_limit",
     "gamma_remainder",
+    "gamma_remainder_grad",
     "log_normal_cdf",
     "log_one_minus_exp",
+    "log_one_minus_exp_grad",
     "log_sigmoid",
 ]
 
@@ -96,6 +98,17 @@ def log_one_minus_exp(log_x: Tensor) -> Tensor:
     return torch.where(small, series, torch.log(-torch.expm1(-torch.where(small, 1.0, x))))
 
 
+def log_one_minus_exp_grad(log_x: Tensor) -> Tensor:
+    """The derivative of `log_one_minus_exp` in log x: x / (exp(x) − 1).
+
+    >>> log_one_minus_exp_grad(torch.tensor([-200.0, 0.0]))
+    tensor([1.0000, 0.5820])
+    """
+    x, slope = bounded_exp(log_x), bounded_exp_grad(log_x)
+    small = x < 1e-2
+    return torch.where(small, 1 - slope * (0.5 - x / 12), slope / torch.expm1(torch.where(small, 1.0, x)))
+
+
 def log_normal_cdf(x: Tensor) -> Tensor:
     """log Φ(x), by its asymptotic series where Φ leaves the floating range; unlike torch's own, gradients stay exact.
 
@@ -130,3 +143,17 @@ def gamma_remainder(log_z: Tensor) -> Tensor:
     series = u * (1 / 12 - v * (1 / 360 - v * (1 / 1260 - v * (1 / 1680 - v / 1188))))
     stirling = 0.5 * (LOG_2PI - high) + series
     return torch.where(log_z < switch, torch.lgamma(1 + z) - low - z * low + z, stirling)
+
+
+def gamma_remainder_grad(log_z: Tensor) -> Tensor:
+    """The derivative of `gamma_remainder` in log z: z (ψ(z) − log z), which is near −½.
+
+    >>> gamma_remainder_grad(torch.tensor([0.0, 50.0]))
+    tensor([-0.5772, -0.5000])
+    """
+    switch = math.log(8.0)
+    low, high = log_z.clamp_max(switch), log_z.clamp_min(switch)
+    z, u = low.exp(), (-high).exp()
+    v = u.square()
+    series = u * (1 / 12 - v * (1 / 120 - v * (1 / 252 - v * (1 / 240 - v / 132))))
+    return torch.where(log_z < switch, z * (torch.digamma(1 + z) - low) - 1, -0.5 - series)

@@ -22,9 +22,11 @@ from .choices import (
     learned,
     logarithms,
     require_choice,
+    scores,
+    within,
 )
 from .mle import newton
-from .special import LOG_2PI, bounded_exp, bounded_log, gamma_remainder
+from .special import LOG_2PI, bounded_exp, bounded_log, gamma_remainder, gamma_remainder_grad
 
 __all__ = ["StudentT"]
 
@@ -68,6 +70,22 @@ class StudentT(Likelihood):
     def log_prob(self, eta: Tensor, y: Tensor) -> Tensor:
         log_scale, log_df = logarithms(eta, 1, self.scale, self.df)
         return _log_density(y, eta[..., 0], bounded_log(log_scale), log_df.clamp(NARROWEST, WIDEST))
+
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        raw_scale, raw_df = logarithms(eta, 1, self.scale, self.df)
+        log_scale, log_df = bounded_log(raw_scale), raw_df.clamp(NARROWEST, WIDEST)
+        df, inverse = log_df.exp(), (-log_scale).exp()
+        z = (y - eta[..., 0]) * inverse
+        value = _log_density(y, eta[..., 0], log_scale, log_df)
+        pull = (df + 1) * z / (df + z.square())  # what a Normal would have as z
+        of_scale, of_df = within(raw_scale, log_scale, pull * z - 1), torch.zeros_like(log_df)
+        if isinstance(self.df, str):
+            half = 0.5 * df
+            rest = gamma_remainder_grad((half + 0.5).log()) * half / (half + 0.5)
+            rest = rest - gamma_remainder_grad(log_df - math.log(2))
+            tail = torch.log1p(1 / df) - torch.log1p(z.square() / df)
+            of_df = within(raw_df, log_df, rest + half * tail + 0.5 * (pull * z - 1))
+        return value, scores([pull * inverse], [of_scale, of_df], self.scale, self.df)
 
     def estimate(self, y: Tensor, fraction: Tensor) -> Tensor:
         """By Newton's method, with a scale no finer than y can resolve: tied values would have it at 0."""

@@ -76,6 +76,20 @@ class ZeroInflated(Likelihood):
         own, logit = self._parts(eta)
         return _log_prob(self.counts.log_prob(own, y.to(eta.dtype)), logit, y)
 
+    def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """A row of 0 is a count with the probability that its kind has given that it is 0."""
+        y = y.to(eta.dtype)
+        own, logit = self._parts(eta)
+        counted, score = self.counts.value_and_grad(own, y)
+        value = _log_prob(counted, logit, y)
+        zero = y == 0
+        empty = torch.where(zero, (log_sigmoid(logit) - value).exp(), 0.0)
+        full = torch.where(zero, (log_sigmoid(-logit) + counted - value).exp(), 1.0)
+        of_logit = (empty * (-logit).sigmoid() - full * logit.sigmoid()).unsqueeze(-1)
+        score = score * full.unsqueeze(-1)
+        place = score.shape[-1] if self.inflation == "learned" else self.size(Target()) - self.shared(Target()) - 1
+        return value, torch.cat([score[..., :place], of_logit, score[..., place:]], -1)
+
     def _parts(self, eta: Tensor) -> tuple[Tensor, Tensor]:
         """η of the counts, and ζ."""
         if self.inflation == "learned":
