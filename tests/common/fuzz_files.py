@@ -193,7 +193,9 @@ def ask(model, X, y, names=None):
     answered = []
     pairs = (X,) if y is None else (X, y)
     target = ("wet",) if isinstance(model, likely.BayesianNetwork) else ()
-    supervised = isinstance(model, likely.Classifier | likely.Regressor | likely.GaussianProcess | likely.Seq2Seq)
+    supervised = isinstance(
+        model, likely.Classifier | likely.Regressor | likely.GaussianProcess | likely.Seq2Seq | likely.Detector
+    )
     questions = {
         **dict.fromkeys(("predict", "predict_proba"), (X, *target)),
         **dict.fromkeys(("transform", "decode", "posterior", "decision_function", "energy", "filter"), (X,)),

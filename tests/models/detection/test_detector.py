@@ -8,12 +8,16 @@ from tests.models.detection.conftest import scenes
 import likely
 from likely import Detector
 from likely.core.errors import DataError, SpecError
+from likely.core.random import isolated
 from likely.data.augment import Crop, Flip, Rotate
 from likely.data.geometry import overlaps
 from likely.evaluate import average_precision
 from likely.inference import MAP, Ensemble, MCDropout
 from likely.inference.dataset import Batch
-from likely.likelihoods import MultivariateNormal
+from likely.likelihoods import Laplace, MultivariateNormal
+from likely.models.detection.cells import cell_likelihood
+from likely.models.detection.detections import drawn
+from likely.models.detection.grids import Grids
 from likely.networks import MLP, ConvNet, ResNet, UNet, ViT
 from likely.optim import Adam
 
@@ -58,6 +62,43 @@ def test_true_boxes_are_more_probable_than_moved_ones(fitted):
     moved = [own[there] for own, there in zip(moved, kept, strict=True)]
     words = [np.array(own)[there] for own, there in zip(labels, kept, strict=True)]
     assert model.score(images, boxes, labels) > model.score(images, moved, words) + 5
+
+
+def test_draws_are_as_cells_say(fitted, seed):
+    """The mean number of boxes is the sum of probabilities, and edges spread as they should: 1 false alarm in 10⁵."""
+    model, (images, _, _) = fitted
+    n, image = 300, images[:1]
+    draws = model.sample(image, n, random_state=seed)
+    eta = model.posterior_.eta(torch.from_numpy(image))
+    marginals = model.likelihood_.distribution(eta[0, 0]).marginals
+    present = marginals["presence"].probs
+    counts = np.array([len(own) for own in draws[:, 0]])
+    error = float((present * (1 - present)).sum() / n) ** 0.5
+    lost = 0.02 * float(present.sum())  # boxes without area, which a cell that is unsure may draw
+    assert -lost - 4.5 * error <= counts.mean() - float(present.sum()) <= 4.5 * error
+    place = int(present.argmax())
+    dark = float(marginals["label"].probs[place, 1] > 0.5)
+    found = [own for own in draws[:, 0] if len(own)]
+    assert {own.labels.dtype for own in found} == {model.classes_.dtype}
+    assert all((own.probabilities == 1).all() and (own.scales == 0).all() for own in found)
+    inside = np.concatenate([own.boxes for own in found])
+    assert ((inside >= 0) & (inside <= [32, 24, 32, 24])).all()
+    labels = np.concatenate([own.labels for own in found])
+    assert (labels == model.classes_[int(dark)]).any()
+    np.testing.assert_allclose(model.log_prob(image, [found[0].boxes], [found[0].labels]).shape, (1,))
+
+
+def test_members_that_disagree_draw_different_scenes():
+    """η of one cell under two members, one of which sees an object: about half of 400 draws do, to 5 deviations."""
+    likelihood, grids = cell_likelihood(1, Laplace("input")), Grids((4,), (4, 4))
+    eta = torch.zeros(2, 1, 1, likelihood.size(likelihood.known_target()))
+    eta[0, ..., 0], eta[1, ..., 0] = 30.0, -30.0
+    eta[..., 2::2] = -9.0  # edges that are all but certain, one cell away from its far sides
+    with isolated(0):
+        draws = [drawn(likelihood, grids, eta, torch.tensor([0.5, 0.5]), (4, 4))[0] for _ in range(400)]
+    seen = [boxes for boxes, _ in draws if len(boxes)]
+    assert abs(len(seen) - 200) < 5 * 10
+    torch.testing.assert_close(seen[0], torch.tensor([[0.0, 0.0, 4.0, 4.0]]), atol=0.1, rtol=0)
 
 
 def test_a_file_holds_it(fitted, tmp_path):

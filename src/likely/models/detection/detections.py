@@ -19,11 +19,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from ...core.random import current_generator
 from ...likelihoods import Product
 from .grids import EDGES, Grids
 from .suppression import leaders
 
-__all__ = ["Detections", "decided", "seen"]
+__all__ = ["Detections", "decided", "drawn", "seen"]
 
 CANDIDATES = 400
 """Cells and classes of an image that are looked at, the most probable first."""
@@ -116,3 +117,25 @@ def decided(
         own = own[probabilities[row, own].argsort(descending=True, stable=True)][:most]
         answers.append((middle[row, own], label[row, own], probabilities[row, own], scales[row, own]))
     return answers
+
+
+def drawn(
+    likelihood: Product, grids: Grids, eta: Tensor, weights: Tensor, sides: tuple[int, int]
+) -> list[tuple[Tensor, Tensor]]:
+    """One draw of the boxes (k, 4) and class numbers (k,) of each image: what its cells say, each by one member.
+
+    Cells are independent and their members averaged, as in `log_prob`. Boxes end at the sides of the image; what has no
+    area there is left out.
+    """
+    rows, count, size = eta.shape[1:]
+    generator = current_generator(eta.device)
+    chosen = torch.multinomial(weights.to(eta), rows * count, replacement=True, generator=generator)
+    own = eta.gather(0, chosen.view(1, rows, count, 1).expand(1, rows, count, size)).squeeze(0)
+    targets: Tensor = likelihood.distribution(own).sample()
+    cells = torch.arange(grids.count, device=eta.device)
+    height, width = sides
+    limits = targets.new_tensor([width, height, width, height])
+    boxes = torch.minimum(grids.decoded(targets[..., -4:], cells).clamp_min(0), limits)
+    there = (targets[..., 0] > 0) & (boxes[..., 2:] > boxes[..., :2]).all(-1)
+    labels = targets[..., 1].long() if "label" in likelihood.parts else torch.zeros_like(there, dtype=torch.long)
+    return [(box[kept], label[kept]) for box, label, kept in zip(boxes, labels, there, strict=True)]

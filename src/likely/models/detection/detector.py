@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ...core import distributed
+from ...core.draws import count_of
 from ...core.errors import DataError, SpecError, TrainingError
 from ...core.estimator import Estimator
 from ...core.random import isolated, seed_of
@@ -35,7 +36,7 @@ from ...priors import Flat, Prior
 from ..reports import Reports
 from .augmenting import moving_boxes
 from .cells import CellObjective, cell_likelihood, cell_targets
-from .detections import Detections, decided, seen
+from .detections import Detections, decided, drawn, seen
 from .files import restore, state_of
 from .module import CellNetwork, layout_of
 from .objects import as_objects, classes_among, read_boxes, read_images, read_labels
@@ -242,6 +243,29 @@ class Detector(Reports, Estimator):
     def predict(self, X: Any) -> list[Detections]:
         """What `detect` gives, with its defaults."""
         return self.detect(X)
+
+    def sample(self, X: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
+        """Draw n sets of objects for each image from p(boxes, labels | x, data): an array (n, images) of `Detections`.
+
+        A draw has a box with a class wherever a cell drew one, with probability 1 and scales of 0. The boxes of an
+        image differ from draw to draw as far as the model is unsure of them; no two are taken for one, as in `detect`.
+        """
+        count, x = count_of(n), self._images(X)
+        answers = np.empty((count, len(x)), dtype=object)
+        done = 0
+        with isolated(self._seed(random_state)):
+            for images, eta, weights in self._etas(x):
+                grids, sides = self.objective_.grids(images), (images.shape[-2], images.shape[-1])
+                for draw in range(count):
+                    parts = drawn(self.likelihood_, grids, eta, weights, sides)
+                    for image, (boxes, labels) in enumerate(parts):
+                        answers[draw, done + image] = self._certain(boxes, labels)
+                done += len(images)
+        return answers
+
+    def _certain(self, boxes: Tensor, labels: Tensor) -> Detections:
+        edges = boxes.double().cpu().numpy()
+        return Detections(edges, self.classes_[labels.cpu().numpy()], np.ones(len(edges)), np.zeros_like(edges))
 
     @torch.no_grad()
     def log_prob(self, X: Any, boxes: Any, labels: Any = None) -> np.ndarray:
