@@ -34,7 +34,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
     from ..data.text import Tokens
     from ..inference import Inference
     from ..likelihoods import Likelihood
-    from ..models.language.ngram import NGram
+    from ..models.language import Blend, NGram
     from ..networks import Network
 
     def maker(name: str) -> Callable[..., Any]:
@@ -47,7 +47,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
         return make
 
     names = [name for name in models.__all__ if name not in (*SUPERVISED, *OTHERS)]
-    axes: list[Any] = [Likelihood, Inference, Network, Tokens, NGram]
+    axes: list[Any] = [Likelihood, Inference, Network, Tokens, NGram, Blend]
     try:
         return parse_call(text, {name: maker(name) for name in names}, axes, "model of rows")
     except SpecError as error:

@@ -22,6 +22,7 @@ __all__ = [
     "COUNTS",
     "COVARIANCE",
     "FINITE",
+    "FRACTION",
     "FIT",
     "FLAG",
     "FORM",
@@ -80,6 +81,7 @@ ANY = Range("numbers, infinity included", lambda a: not np.isnan(a).any())
 FINITE = Range("finite", lambda a: bool(np.isfinite(a).all()))
 NOT_NEGATIVE = Range("finite and not negative", lambda a: bool((np.isfinite(a) & (a >= 0)).all()))
 POSITIVE = Range("finite and above 0", lambda a: bool((np.isfinite(a) & (a > 0)).all()))
+FRACTION = Range("between 0 and 1", lambda a: bool(((a >= 0) & (a <= 1)).all()))
 SIMPLEX = Range(
     "probabilities that sum to 1 along the last axis",
     lambda a: bool(np.isfinite(a).all() and (a >= 0).all() and (np.abs(a.sum(-1) - 1) <= SLACK).all()),

@@ -81,7 +81,8 @@ def test_probabilities_of_any_context_sum_to_one(order, ends, seed):
     sequences = texts(seed)
     model = KneserNey.fit(order, *laid_out(sequences, ends), V + 1, V + ends, np.ones(len(sequences)))
     recent = np.random.default_rng(seed).integers(V + 1, size=(200, order - 1))
-    probs = model.distribution(recent)
+    probs, known = model.distribution(recent)
+    assert known.min() >= 0 and known.max() < model.order
     np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-12)
     assert (probs > 0).all()
 
@@ -113,10 +114,9 @@ def test_continuations_and_not_counts_decide_after_a_new_context():
     model = KneserNey.fit(2, *laid_out([sequence], False), V + 1, V, np.ones(1))
     counts = Counter(sequence)
     assert counts[b] > counts[c]
-    unigram = KneserNey.fit(1, *laid_out([sequence], False), V + 1, V, np.ones(1)).distribution(np.zeros((1, 0), int))[
-        0
-    ]
-    lower = model._distribution(np.array([[V]]))[0]  # the boundary is followed by "a" alone, once
+    alone = KneserNey.fit(1, *laid_out([sequence], False), V + 1, V, np.ones(1))
+    unigram = alone.distribution(np.zeros((1, 0), int))[0][0]
+    lower = model._distribution(np.array([[V]]))[0][0]  # the boundary is followed by "a" alone, once
     assert unigram[b] > unigram[c]
     assert lower[c] > lower[b]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .blend import Blend
 from .ngram import NGram
 
-__all__ = ["NGram"]
+__all__ = ["Blend", "NGram"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -22,6 +23,7 @@ from torch import Tensor
 
 from ...core.declared import NOT_NEGATIVE, POSITIVE, Array, check_arrays
 from ...core.errors import ModelFileError
+from .texts import sums
 
 __all__ = ["KneserNey", "discounts"]
 
@@ -51,6 +53,8 @@ class KneserNey:
     def __init__(self, levels: list[Level], symbols: int, outputs: int) -> None:
         self.levels, self.symbols, self.outputs = levels, symbols, outputs
 
+    device = torch.device("cpu")
+
     @property
     def order(self) -> int:
         """How long an n-gram is."""
@@ -78,18 +82,23 @@ class KneserNey:
     # --- questions ----------------------------------------------------------------------------------------------
     def log_prob(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """Σ log p of all symbols after the boundary, of each sequence: (n,)."""
+        return sums(np.log(self.probabilities(values, offsets)[0]), offsets)
+
+    def probabilities(self, values: np.ndarray, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """p of each symbol after the boundaries, and how many of the symbols before it were seen together."""
         positions, starts = _positions(offsets)
-        out = np.empty(len(positions))
+        p, known = np.empty(len(positions)), np.empty(len(positions), np.int64)
         for first in range(0, len(positions), BLOCK):
             part = slice(first, first + BLOCK)
-            out[part] = np.log(self._probability(values, positions[part], starts[part]))
-        ends = np.concatenate([[0], np.cumsum(np.diff(offsets) - 1)])
-        return np.add.reduceat(np.append(out, 0.0), ends[:-1]) * (np.diff(ends) > 0)
+            p[part], known[part] = self._probability(values, positions[part], starts[part])
+        return p, known
 
-    def _probability(self, values: np.ndarray, positions: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        """p of what stands at some positions, given what comes before it."""
+    def _probability(
+        self, values: np.ndarray, positions: np.ndarray, starts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """p of what stands at some positions, given what comes before it, and how much of that is known."""
         p, rows = np.full(len(positions), 1 / self.outputs), np.arange(len(positions))
-        ids = np.zeros_like(rows)
+        ids, depth = np.zeros_like(rows), np.zeros_like(rows)
         for k, level in enumerate(self.levels):
             if k:
                 past = values[np.maximum(positions - k, starts)]
@@ -97,19 +106,33 @@ class KneserNey:
                 rows, positions, starts, ids = (part[seen] for part in (rows, positions, starts, ids))
             known, place = _find(level.grams, ids * self.symbols + values[positions])
             p[rows] = level.backoff[ids] * p[rows] + np.where(known, level.mass[place], 0.0)
-        return p
+            depth[rows] = k
+        return p, depth
 
-    def distribution(self, recent: np.ndarray) -> np.ndarray:
-        """p of all that may follow, (n, outputs), from the last order − 1 symbols of each row, (n, order − 1)."""
-        out = np.empty((len(recent), self.outputs))
+    def following(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
+        """log p of all that may come after each sequence, (n, outputs)."""
+        return torch.from_numpy(self.distribution(self.recent(values, offsets).numpy())[0]).log()
+
+    def recent(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
+        """The last order − 1 symbols of each sequence, boundaries before it."""
+        state, size = self.start(len(offsets) - 1), self.order - 1
+        for row, (first, last) in enumerate(pairwise(offsets.tolist())):
+            own = torch.from_numpy(values[first:last][-size:] if size else values[:0])
+            state[row, size - len(own) :] = own
+        return state
+
+    def distribution(self, recent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """p of all that may follow the last order − 1 symbols of each row, and how many of these are known."""
+        out, known = np.empty((len(recent), self.outputs)), np.empty(len(recent), np.int64)
         step = max(1, BLOCK // self.outputs)
         for first in range(0, len(recent), step):
-            out[first : first + step] = self._distribution(recent[first : first + step])
-        return out
+            part = slice(first, first + step)
+            out[part], known[part] = self._distribution(recent[part])
+        return out, known
 
-    def _distribution(self, recent: np.ndarray) -> np.ndarray:
+    def _distribution(self, recent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p, rows = np.full((len(recent), self.outputs), 1 / self.outputs), np.arange(len(recent))
-        ids = np.zeros(len(recent), np.int64)
+        ids, depth = np.zeros(len(recent), np.int64), np.zeros(len(recent), np.int64)
         for k, level in enumerate(self.levels):
             if k:
                 seen, ids = _find(level.contexts, ids * self.symbols + recent[rows, -k])
@@ -120,7 +143,8 @@ class KneserNey:
             place = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts) + first[owner]
             p[rows] *= level.backoff[ids, None]
             p[rows[owner], level.grams[place] % self.symbols] += level.mass[place]
-        return p
+            depth[rows] = k
+        return p, depth
 
     # --- step by step -------------------------------------------------------------------------------------------
     def start(self, rows: int) -> Tensor:
@@ -129,8 +153,12 @@ class KneserNey:
 
     def step(self, state: Tensor, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """log p of what may follow these tokens (n,), as (n, outputs), and the symbols that are remembered."""
-        state = torch.cat([state, tokens.unsqueeze(1)], 1)[:, 1:] if self.order > 1 else state
-        return torch.from_numpy(self.distribution(state.numpy())).log(), state
+        state = self.remembered(state, tokens)
+        return torch.from_numpy(self.distribution(state.numpy())[0]).log(), state
+
+    def remembered(self, state: Tensor, tokens: Tensor) -> Tensor:
+        """The last order − 1 symbols of each row once these tokens (n,) are read."""
+        return torch.cat([state, tokens.unsqueeze(1)], 1)[:, 1:] if self.order > 1 else state
 
     # --- files --------------------------------------------------------------------------------------------------
     def tensors(self) -> dict[str, Tensor]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.distributions import Categorical
 
+from ...core.declared import FRACTION, Array, check_arrays
 from ...core.draws import count_of
 from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
 from ...core.estimator import Estimator
@@ -28,11 +28,13 @@ from ...data.text import Characters, as_texts, vocabulary_from_json
 from ...decoding import Decoding, Sample
 from ...priors import Flat, Prior
 from ..reports import Reports
+from .blend import Blend
+from .blended import Blended, blend_weights, kept_apart
 from .fitting import automatic, blank, trained, vocabulary_for, work_of
 from .kneser_ney import KneserNey
 from .module import LanguageModule
 from .ngram import NGram
-from .texts import joined, kept
+from .texts import joined, kept, without
 from .trained import Trained
 from .windows import Windows
 
@@ -40,13 +42,15 @@ __all__ = ["LanguageModel"]
 
 MOST = 100_000
 """Tokens of context, at most."""
+COUNTED, BLENDED = "counts.", "blend.weights"
+"""Names in files: what was counted begins so, and the weights of counts beside a network."""
 
 
 class LanguageModel(Reports, DensityMixin, Estimator):
     """p(text) as a product of p(next token | tokens before), by a network, or by counts (`NGram`).
 
     `network` is `NGram(order)`, or a `Transformer`, `RNN`, `GRU`, `LSTM` or `LRU`, which is made causal and reads
-    tokens; `tokens` says how text is cut. `context` is how many tokens a network sees: what is longer is read by
+    tokens, or `Blend` of both; `tokens` says how text is cut. `context` is how many tokens a network sees: what is longer is read by
     windows that overlap by half, so a token is predicted from context/2 before it at least, and from `context` at most.
     An `NGram` sees order − 1. Networks learn from windows of the text that are cut anew in each epoch.
 
@@ -81,9 +85,9 @@ class LanguageModel(Reports, DensityMixin, Estimator):
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, texts: Any, y: None = None, sample_weight: Any = None) -> Self:
         """Learn from a string, or from a list of strings with a weight for each."""
-        for learned in ("vocabulary_", "ends_", "counts_", "posterior_", "_asked"):
-            self.__dict__.pop(learned, None)
-        counted = self._check_arguments()
+        for name in ("vocabulary_", "ends_", "counts_", "posterior_", "blend_weights_", "_asked"):
+            self.__dict__.pop(name, None)
+        counted, learned = self._parts()
         given = as_texts(texts)
         ends = not (isinstance(texts, str) or getattr(given, "single", False))
         vocabulary = vocabulary_for(self, given)
@@ -93,23 +97,48 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         weight = as_weights(sample_weight, given)
         self.vocabulary_, self.ends_ = vocabulary, ends
         if counted is None:
-            self.posterior_ = trained(self, self._windows(values, offsets, weight), self._held_out, automatic)
+            self._learn(values, offsets, weight)
             return self
         times = np.ones(len(given)) if weight is None else weight.numpy()
-        values, offsets = kept(values, offsets, times > 0)
-        self.counts_ = KneserNey.fit(counted.order, values, offsets, *self._sizes(), times[times > 0])
+        if learned is not None:
+            self._blend(counted.order, values, offsets, weight, times)
+        self.counts_ = self._counted(counted.order, values, offsets, times)
         return self
 
-    def _check_arguments(self) -> NGram | None:
-        """The n-gram, if there is one; a `SpecError` for arguments that mean nothing."""
+    def _learn(self, values: np.ndarray, offsets: np.ndarray, weight: Tensor | None) -> None:
+        self.posterior_ = trained(self, self._windows(values, offsets, weight), self._held_out, automatic)
+
+    def _counted(self, order: int, values: np.ndarray, offsets: np.ndarray, times: np.ndarray) -> KneserNey:
+        values, offsets = kept(values, offsets, times > 0)
+        return KneserNey.fit(order, values, offsets, *self._sizes(), times[times > 0])
+
+    def _blend(
+        self, order: int, values: np.ndarray, offsets: np.ndarray, weight: Tensor | None, times: np.ndarray
+    ) -> None:
+        """The network, and the weights of what is counted beside it, from tokens that neither has seen."""
+        apart = kept_apart(offsets, as_spec(self.network, Blend, "network").held_out)
+        rest = without(values, offsets, apart)
+        full = np.diff(rest[1]) > 1
+        seen, places = kept(*rest, full)
+        self._learn(seen, places, None if weight is None else weight[torch.from_numpy(full)])
+        counted, known = self._counted(order, seen, places, times[full]).probabilities(values, offsets)
+        learned = np.exp(self._network_predictor().token_log_prob(values, offsets))
+        often = np.repeat(times, np.diff(offsets) - 1)
+        self.blend_weights_ = blend_weights(counted[apart], learned[apart], known[apart], order, often[apart])
+
+    def _parts(self) -> tuple[NGram | None, Any]:
+        """The n-gram and the network, one of them None; a `SpecError` for arguments that mean nothing."""
         if not is_integer(self.context) or self.context > MOST:
             raise SpecError(f"context={self.context!r}: must be an integer from 1 to {MOST:,}.")
-        words = isinstance(self.network, str) and fold(self.network.partition("(")[0].strip()) == "ngram"
-        if not words and not isinstance(self.network, NGram):
-            return None
+        word = fold(self.network.partition("(")[0].strip()) if isinstance(self.network, str) else ""
+        if word == "blend" or isinstance(self.network, Blend):
+            blend = as_spec(self.network, Blend, "network")
+            return blend.counts, blend.network
+        if word != "ngram" and not isinstance(self.network, NGram):
+            return None, self.network
         if self.inference != "auto" or as_spec(self.prior, Prior, "prior") != Flat():
             raise SpecError('NGram is fitted by counting: leave inference="auto" and prior=Flat(), or use a network.')
-        return as_spec(self.network, NGram, "network")
+        return as_spec(self.network, NGram, "network"), None
 
     def _windows(self, values: np.ndarray, offsets: np.ndarray, weight: Tensor | None) -> Windows:
         texts, starts = torch.from_numpy(values), torch.from_numpy(offsets)
@@ -120,7 +149,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         return self._windows(*joined(self.vocabulary_, given, self.ends_, "validation"), as_weights(weight, given))
 
     def _module(self) -> LanguageModule:
-        return LanguageModule(self.network, *self._sizes(), self.context)
+        return LanguageModule(self._parts()[1], *self._sizes(), self.context)
 
     def _sizes(self) -> tuple[int, int]:
         """Symbols that are read, the boundary included, and symbols that may come next."""
@@ -168,15 +197,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         prompts = as_texts(prompt, "prompt", empty=True)
         values, offsets = joined(self.vocabulary_, prompts, False, "prompt")
         self._warn_of_long(offsets)
-        predictor = self._predictor()
-        if isinstance(predictor, Trained):
-            log_probs = predictor.following(values, offsets)
-        else:
-            state, recent = predictor.start(len(prompts)), predictor.order - 1
-            for row, (first, last) in enumerate(pairwise(offsets.tolist())):
-                own = torch.from_numpy(values[first:last][-recent:] if recent else values[:0])
-                state[row, recent - len(own) :] = own
-            log_probs = torch.from_numpy(predictor.distribution(state.numpy())).log()
+        log_probs = self._predictor().following(values, offsets)
         return Categorical(logits=log_probs[0] if isinstance(prompt, str) else log_probs)
 
     def sample(
@@ -202,9 +223,8 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         parts = [torch.from_numpy(part[1:]) for part in np.split(values, offsets[1:-1])]
         told = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True, padding_value=-1)
         predictor = self._predictor()
-        device = predictor.device if isinstance(predictor, Trained) else torch.device("cpu")
-        told = told.expand(count, -1).to(device)
-        boundary = torch.full((count,), self.vocabulary_.size, device=device)
+        told = told.expand(count, -1).to(predictor.device)
+        boundary = torch.full((count,), self.vocabulary_.size, device=predictor.device)
         end = self.vocabulary_.size if self.ends_ else None
         with torch.no_grad(), drawing(self._seed(random_state)):
             decoded = way.decode(predictor.step, predictor.start(count), boundary, length, end=end, prompt=told)
@@ -212,9 +232,14 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         return [self.vocabulary_.decode(row[(row >= 0) & (row < self.vocabulary_.size)]) for row in tokens]
 
     # --- helpers ------------------------------------------------------------------------------------------------
-    def _predictor(self) -> KneserNey | Trained:
-        if "counts_" in self.__dict__:
+    def _predictor(self) -> KneserNey | Trained | Blended:
+        if "posterior_" not in self.__dict__:
             return self.counts_
+        if "counts_" not in self.__dict__:
+            return self._network_predictor()
+        return Blended(self.counts_, self._network_predictor(), self.blend_weights_)
+
+    def _network_predictor(self) -> Trained:
         known = self.__dict__.get("_asked")
         if known is None:
             known = self.__dict__["_asked"] = Trained(self.posterior_, self.context, work_of(self))
@@ -226,7 +251,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
 
     def _warn_of_long(self, offsets: np.ndarray) -> None:
         longest = int(np.diff(offsets).max()) - 1
-        if "counts_" not in self.__dict__ and longest > self.context:
+        if "posterior_" in self.__dict__ and longest > self.context:
             warnings.warn(
                 f"prompt has {longest} tokens, and context={self.context}: only the last "
                 f"{self.context - max(1, self.context // 2) + 1} to {self.context} of them count.",
@@ -237,20 +262,33 @@ class LanguageModel(Reports, DensityMixin, Estimator):
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
         plain: dict[str, Any] | None = None
-        if "counts_" in self.__dict__:
-            tensors = self.counts_.tensors()
-        else:
+        tensors: dict[str, Tensor] = {}
+        if "posterior_" in self.__dict__:
             plain, tensors = self.posterior_.state()
+        if "counts_" in self.__dict__:
+            tensors = tensors | {COUNTED + name: own for name, own in self.counts_.tensors().items()}
+        if "blend_weights_" in self.__dict__:
+            tensors = tensors | {BLENDED: torch.from_numpy(self.blend_weights_)}
         return {"vocabulary": self.vocabulary_.to_json(), "ends": self.ends_, "posterior": plain}, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
         if not isinstance(learned["ends"], bool):
             raise ModelFileError(f"The file has ends={learned['ends']!r}; it must be true or false.")
-        counted = self._check_arguments()
+        counted, network = self._parts()
         self.vocabulary_, self.ends_ = vocabulary_from_json(learned["vocabulary"]), learned["ends"]
-        if (counted is None) != isinstance(learned["posterior"], dict):
+        if (network is not None) != isinstance(learned["posterior"], dict):
             raise ModelFileError("The file does not fit its own specs: it has no posterior of its network.")
-        if counted is None:
-            self.posterior_ = blank(self, learned["posterior"], tensors)
-        else:
-            self.counts_ = KneserNey.restore(tensors, counted.order, *self._sizes())
+        own = {name.removeprefix(COUNTED): part for name, part in tensors.items() if name.startswith(COUNTED)}
+        rest = {name: part for name, part in tensors.items() if not name.startswith(COUNTED)}
+        if counted is not None:
+            self.counts_ = KneserNey.restore(own, counted.order, *self._sizes())
+            if network is not None:
+                weights = {BLENDED: rest.pop(BLENDED).numpy()} if BLENDED in rest else {}
+                check_arrays({BLENDED: Array("N", FRACTION)}, weights, {"N": counted.order}, "Blend")
+                self.blend_weights_ = weights[BLENDED]
+        elif own:
+            raise ModelFileError("The file does not fit its own specs: it has counts beside its network.")
+        if network is not None:
+            self.posterior_ = blank(self, learned["posterior"], rest)
+        elif rest:
+            raise ModelFileError(f"The file does not fit NGram: it has {sorted(rest)[:3]}.")

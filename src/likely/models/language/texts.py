@@ -9,7 +9,7 @@ import numpy as np
 from ...core.errors import DataError
 from ...data.text import Vocabulary, parts_of
 
-__all__ = ["joined", "kept"]
+__all__ = ["joined", "kept", "sums", "without"]
 
 
 def joined(
@@ -39,3 +39,26 @@ def kept(values: np.ndarray, offsets: np.ndarray, which: np.ndarray) -> tuple[np
     """Only some of the texts: those of which this is true."""
     lengths = np.diff(offsets)
     return values[np.repeat(which, lengths)], np.cumsum([0, *lengths[which]])
+
+
+def without(values: np.ndarray, offsets: np.ndarray, symbols: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The texts without some of the symbols after their boundaries; one that loses all of them is still there.
+
+    >>> without(np.array([9, 0, 1, 9, 2]), np.array([0, 3, 5]), np.array([False, True, True]))
+    (array([9, 0, 9]), array([0, 2, 3]))
+    """
+    stay = np.ones(len(values), bool)
+    inner = np.ones(len(values), bool)
+    inner[offsets[:-1]] = False
+    stay[inner] = ~symbols
+    return values[stay], np.concatenate([[0], np.cumsum(stay)[offsets[1:] - 1]])
+
+
+def sums(numbers: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """The sum over the symbols after the boundary of each text, (n,), from one number for each of them.
+
+    >>> sums(np.array([1.0, 2.0, 4.0]), np.array([0, 3, 4, 6]))
+    array([3., 0., 4.])
+    """
+    ends = np.concatenate([[0], np.cumsum(np.diff(offsets) - 1)])
+    return np.add.reduceat(np.append(numbers, 0.0), ends[:-1]) * (np.diff(ends) > 0)

@@ -19,6 +19,7 @@ from ...core.threads import threads_for
 from ...inference import Posterior
 from ..generative.module import ask
 from .members import Mixing
+from .texts import sums
 from .windows import ABSENT
 
 __all__ = ["Trained", "window_starts"]
@@ -58,14 +59,31 @@ class Trained:
         total = self._member_log_prob(values, offsets) + self._log_weights().cpu().unsqueeze(1)
         return torch.logsumexp(total, 0).numpy()
 
+    def token_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+        """log p of each symbol after the boundaries given those before it in its sequence; they sum to `log_prob`."""
+        each = self._member_token_log_prob(values, offsets).numpy()
+        if len(each) == 1:
+            return each[0]
+        lengths = np.diff(offsets) - 1
+        before = np.cumsum(each, 1) - each
+        begins = np.minimum(np.cumsum(lengths) - lengths, each.shape[1] - 1)
+        before -= np.repeat(before[:, begins], lengths, axis=1)  # from the start of each sequence
+        weight = before + self._log_weights().cpu().numpy()[:, None]
+        return np.logaddexp.reduce(weight + each, 0) - np.logaddexp.reduce(weight, 0)
+
     def _member_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
-        """The same under each member, (members, n)."""
-        members = len(self.posterior.weights)
-        total = torch.zeros(members, len(offsets) - 1, dtype=torch.float64)
-        width = min(self.context, int(np.diff(offsets).max()) - 1)
+        """log p of each sequence under each member, (members, n)."""
+        each = self._member_token_log_prob(values, offsets).numpy()
+        return torch.from_numpy(np.stack([sums(own, offsets) for own in each]))
+
+    def _member_token_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
+        """log p of each symbol after the boundaries under each member, (members, symbols)."""
+        members, lengths = len(self.posterior.weights), np.diff(offsets) - 1
+        out = torch.zeros(members, int(lengths.sum()), dtype=torch.float64)
+        width = min(self.context, int(lengths.max()))
         if width < 1:
-            return total
-        starts, scored, owner = window_starts(np.diff(offsets) - 1, self.context)
+            return out
+        starts, scored, owner = window_starts(lengths, self.context)
         at = (offsets[owner] + starts)[:, None] + np.arange(width + 1)
         last = (offsets[owner + 1] - 1)[:, None]
         step = max(1, BLOCK // width)
@@ -73,13 +91,13 @@ class Trained:
             rows = slice(first, first + step)
             x = np.where(at[rows] <= last[rows], values[np.minimum(at[rows], last[rows])], ABSENT)
             windows = torch.from_numpy(x).to(self.device)
-            new = torch.from_numpy(np.arange(width) >= scored[rows, None])  # the rest is for the window before
+            new = (np.arange(width) >= scored[rows, None]) & (x[:, 1:] != ABSENT)  # others: for the window before
+            place = torch.from_numpy((at[rows, :-1] - owner[rows, None])[new])  # as many boundaries are before it
             with threads_for(self.work * x.size):
                 for member in range(members):
                     log_probs = ask(self.posterior, member, "forward", windows).cpu()
-                    sums = torch.where(new, log_probs, 0.0).double().sum(1)
-                    total[member].index_add_(0, torch.from_numpy(owner[rows]), sums)
-        return total
+                    out[member, place] = log_probs[torch.from_numpy(new)].double()
+        return out
 
     def following(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
         """log p of all that may come after each sequence, (n, outputs)."""
