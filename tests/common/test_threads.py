@@ -102,7 +102,7 @@ MODELS = {
     ),
     "SupportVector": (lambda seed: models.SupportVector(random_state=seed), X, LABELS),
     "TableModel": (lambda seed: models.TableModel(models.Regressor(random_state=seed), target="y"), FRAME),
-    "VAE": (lambda seed: models.VAE(latent=1, inference=QUICK, random_state=seed), X),
+    "VAE": (lambda seed: models.VAE(Normal(), 1, MLP((4,)), MLP((4,)), inference=QUICK, random_state=seed), X),
     "WordVectors": (
         lambda seed: models.WordVectors(4, min_count=1, epochs=2, random_state=seed),
         ["the cat sat on the mat", "a dog sat on a log"],

@@ -18,6 +18,8 @@ __all__ = ["step_blocks"]
 
 COMPILED = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc", "arcp"}, "nogil": True}
 """Sums may be reordered, so that several are added at once."""
+IN_ORDER = COMPILED | {"fastmath": {"contract", "nsz"}}
+"""Where the order of operations is what makes a result exact."""
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
@@ -169,7 +171,7 @@ def _activate(x: np.ndarray, rectified: bool) -> None:
             x[row, i] *= beyond if x[row, i] < 0 else one - beyond
 
 
-@njit(**COMPILED)  # type: ignore[untyped-decorator]
+@njit(**IN_ORDER)  # type: ignore[untyped-decorator]
 def _exponential(x: np.ndarray, whole: np.ndarray) -> None:
     """eˣ for x ≤ 0, in place: 2ⁿ is written as the exponent of a number."""
     least, over, size = np.float32(-87.0), np.float32(1 / math.log(2)), len(x)
