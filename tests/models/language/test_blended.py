@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -38,7 +40,7 @@ def test_log_prob_is_the_sum_over_steps(model):
     symbols = [model.vocabulary_.size, *model.vocabulary_.encode(text), model.vocabulary_.size]
     predictor, total = model._predictor(), 0.0
     state = predictor.start(1)
-    for now, after in zip(symbols[:-1], symbols[1:], strict=True):
+    for now, after in pairwise(symbols):
         log_probs, state = predictor.step(state, torch.tensor([now]))
         total += float(log_probs[0, after])
     np.testing.assert_allclose(model.log_prob([text]), [total], rtol=1e-5)
@@ -84,3 +86,8 @@ def test_about_the_fraction_is_held_out(texts):
 def test_a_text_that_goes_on_is_learned_but_for_its_end():
     model = LanguageModel(Blend(NGram(3), GRU(4)), context=8, inference=MAP(steps=5), random_state=0)
     assert np.isfinite(model.fit("the cat sat on the mat " * 5).score("the cat"))
+
+
+def test_one_token_leaves_nothing_to_hold_out():
+    model = LanguageModel(Blend(NGram(2), GRU(4)), context=4, inference=MAP(steps=2), random_state=0).fit("a")
+    np.testing.assert_array_equal(model.blend_weights_, [0.5, 0.5])

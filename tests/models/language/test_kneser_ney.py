@@ -82,7 +82,8 @@ def test_probabilities_of_any_context_sum_to_one(order, ends, seed):
     model = KneserNey.fit(order, *laid_out(sequences, ends), V + 1, V + ends, np.ones(len(sequences)))
     recent = np.random.default_rng(seed).integers(V + 1, size=(200, order - 1))
     probs, known = model.distribution(recent)
-    assert known.min() >= 0 and known.max() < model.order
+    assert known.min() >= 0
+    assert known.max() < model.order
     np.testing.assert_allclose(probs.sum(1), 1, rtol=1e-12)
     assert (probs > 0).all()
 

@@ -1,12 +1,13 @@
 """A blend of counts and a network, fitted: what it answers with, and how its weights are found.
 
-    p(z | past) = Σⱼ wⱼₖ pⱼ(z | past),   j counts or network,   k = k(past)        w = argmax Σ log p over held-out tokens
+    p(z | past) = Σⱼ wⱼₖ pⱼ(z | past),   j counts or network,   k = k(past),      w = argmax Σ log p of held-out tokens
 
 EM climbs it: wⱼₖ ← the mean over held-out tokens with this k of wⱼₖ pⱼ / p.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from .kneser_ney import KneserNey
 from .texts import sums
 from .trained import State, Trained
 
-__all__ = ["Blended", "blend_weights", "kept_apart"]
+__all__ = ["Blended", "blend_weights", "kept_apart", "told_apart"]
 
 ROUNDS = 100
 """Of EM; one weight for each k needs few."""
@@ -75,6 +76,29 @@ def kept_apart(offsets: np.ndarray, fraction: float) -> np.ndarray:
         return np.repeat(texts, lengths)
     place = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return place >= np.repeat(np.ceil(lengths * (1 - fraction)), lengths)
+
+
+def told_apart(
+    values: np.ndarray, offsets: np.ndarray, apart: np.ndarray, context: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """What it takes to score held-out symbols: their texts, from `context` symbols before the first of them.
+
+    Symbols and offsets, which of those after the boundaries are held out, and the number of the text of each sequence.
+
+    >>> told_apart(np.array([9, 0, 1, 2, 3]), np.array([0, 5]), np.array([False, False, False, True]), 1)
+    (array([9, 2, 3]), array([0, 3]), array([False,  True]), array([0]))
+    """
+    pieces, marks, owner = [], [], []
+    for text, (first, last) in enumerate(pairwise(offsets.tolist())):
+        own = apart[first - text : last - text - 1]  # as many boundaries came before
+        if own.any():
+            start = max(0, int(own.argmax()) - context)
+            pieces.append(np.concatenate([values[first : first + 1], values[first + 1 + start : last]]))
+            marks.append(own[start:])
+            owner.append(text)
+    if not pieces:
+        return values[:0], np.zeros(1, np.int64), apart[:0], np.zeros(0, np.int64)
+    return np.concatenate(pieces), np.cumsum([0, *map(len, pieces)]), np.concatenate(marks), np.array(owner)
 
 
 def blend_weights(counted: Any, learned: Any, known: Any, order: int, times: Any) -> np.ndarray:

@@ -29,7 +29,7 @@ from ...decoding import Decoding, Sample
 from ...priors import Flat, Prior
 from ..reports import Reports
 from .blend import Blend
-from .blended import Blended, blend_weights, kept_apart
+from .blended import Blended, blend_weights, kept_apart, told_apart
 from .fitting import automatic, blank, trained, vocabulary_for, work_of
 from .kneser_ney import KneserNey
 from .module import LanguageModule
@@ -50,9 +50,9 @@ class LanguageModel(Reports, DensityMixin, Estimator):
     """p(text) as a product of p(next token | tokens before), by a network, or by counts (`NGram`).
 
     `network` is `NGram(order)`, or a `Transformer`, `RNN`, `GRU`, `LSTM` or `LRU`, which is made causal and reads
-    tokens, or `Blend` of both; `tokens` says how text is cut. `context` is how many tokens a network sees: what is longer is read by
-    windows that overlap by half, so a token is predicted from context/2 before it at least, and from `context` at most.
-    An `NGram` sees order − 1. Networks learn from windows of the text that are cut anew in each epoch.
+    tokens, or a `Blend` of both; `tokens` says how text is cut. `context` is how many tokens a network sees: what is
+    longer is read by windows that overlap by half, so a token is predicted from context/2 before it at least, and from
+    `context` at most. An `NGram` sees order − 1. Networks learn from windows of text that are cut anew in each epoch.
 
     `fit` takes a string, which is one text that goes on, or a list of strings: then each has an end, which the model
     learns to draw, and `log_prob` has a term for it. A `pathlib.Path` is read: of a file, one text; of a folder, the
@@ -121,10 +121,11 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         full = np.diff(rest[1]) > 1
         seen, places = kept(*rest, full)
         self._learn(seen, places, None if weight is None else weight[torch.from_numpy(full)])
-        counted, known = self._counted(order, seen, places, times[full]).probabilities(values, offsets)
-        learned = np.exp(self._network_predictor().token_log_prob(values, offsets))
-        often = np.repeat(times, np.diff(offsets) - 1)
-        self.blend_weights_ = blend_weights(counted[apart], learned[apart], known[apart], order, often[apart])
+        new, starts, own, texts = told_apart(values, offsets, apart, max(self.context, order))
+        counted, known = self._counted(order, seen, places, times[full]).probabilities(new, starts)
+        learned = np.exp(self._network_predictor().token_log_prob(new, starts)) if len(new) else counted
+        often = np.repeat(times[texts], np.diff(starts) - 1)
+        self.blend_weights_ = blend_weights(counted[own], learned[own], known[own], order, often[own])
 
     def _parts(self) -> tuple[NGram | None, Any]:
         """The n-gram and the network, one of them None; a `SpecError` for arguments that mean nothing."""
