@@ -48,7 +48,7 @@ RECURRENT: dict[str, tuple[Network, int, int]] = {
     "LRU": (LRU(256, 256, layers=2), 2_000, 16),
 }
 """Networks, steps and batches."""
-BLEND = (Blend(NGram(7), LSTM(512)), 3_000, 32)
+BLEND = (Blend(NGram(7), LSTM(256)), 3_000, 16)
 
 
 def run(repeats: int = 5) -> list[Result]:
