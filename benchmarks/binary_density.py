@@ -35,7 +35,11 @@ class Training(NamedTuple):
     steps: int
 
 
-TRAININGS = (Training(1, 256, 0.3, 5e-3, 1_000), Training(8, 512, 0.1, 1e-3, 8_000), Training(32, 512, 0.2, 2e-3, 4_000))
+TRAININGS = (
+    Training(1, 256, 0.3, 5e-3, 1_000),
+    Training(8, 512, 0.1, 1e-3, 8_000),
+    Training(32, 512, 0.2, 2e-3, 4_000),
+)
 
 
 def binary_rows(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
