@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import typer
 
-from likely.cli.output import guarded, number, print_json, print_table
+from likely.cli.output import guarded, number, print_json, print_table, save_picture
 from likely.core.errors import DataError
 
 
@@ -69,3 +69,42 @@ def test_square_brackets_are_text_not_markup(capsys):
     out = capsys.readouterr().out
     assert "mlp(hidden=[64,64])" in out
     assert "[bold]" in out
+
+
+def test_the_keyboard_stops_with_one_line_and_leaves_no_part_of_a_file(tmp_path, capsys, monkeypatch):
+    from matplotlib.figure import Figure
+
+    target = tmp_path / "picture.png"
+
+    def stop(figure, path, **_):
+        path.write_bytes(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Figure, "savefig", stop)
+    with pytest.raises(typer.Exit) as ended:
+        guarded(save_picture)(Figure(), target, 50)
+    assert ended.value.exit_code == 130
+    assert capsys.readouterr().err == "stopped: by the keyboard; no file was left half written\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_keyboard_before_a_command_began(capsys, monkeypatch):
+    from likely.cli import app, main
+
+    def stop(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(app, "app", stop)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err.startswith("stopped: by the keyboard")
+
+
+def test_pictures_have_the_ending_of_a_picture(tmp_path):
+    from matplotlib.figure import Figure
+
+    save_picture(Figure(figsize=(1, 1)), tmp_path / "a.png", 50)
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    with pytest.raises(DataError, match=r"Cannot write .*a\.odd: .*[Ff]ormat 'odd' is not supported"):
+        save_picture(Figure(figsize=(1, 1)), tmp_path / "a.odd", 50)

@@ -6,7 +6,18 @@ __all__ = ["main"]
 
 
 def main() -> None:
-    """Run the command that the arguments name. Exit code 0: done, 2: bad input or usage, 1: a fault of ours."""
-    from .app import app
+    """Run the command that the arguments name.
 
-    app(prog_name="likely")
+    Exit code 0: done, 2: bad input or usage, 130: stopped by the keyboard, 1: a fault of ours.
+    """
+    try:
+        from .app import app
+
+        app(prog_name="likely")
+    except KeyboardInterrupt:  # before a command began, or while its words were read
+        import sys
+
+        from .output import stopped
+
+        stopped()
+        sys.exit(130)

@@ -13,7 +13,7 @@ import typer
 
 from ..core.errors import DataError, SpecError
 from .options import JsonOption, ModelArgument, check_out, file_name
-from .output import lines, number, print_json
+from .output import lines, number, print_json, save_picture
 from .predict import ENDINGS, give, write_table
 
 if TYPE_CHECKING:
@@ -236,4 +236,4 @@ def _draw(image: np.ndarray, objects: Any, classes: np.ndarray, path: Path) -> N
     height, width = image.shape[1:]
     figure = Figure(figsize=(6.4, 6.4 * height / width + 0.7), layout="constrained")  # of no window
     plots.detections(image, objects, classes=classes, ax=figure.subplots())
-    figure.savefig(path, dpi=120)
+    save_picture(figure, path, 120)

@@ -17,7 +17,7 @@ from .options import (
     load_any,
     with_target,
 )
-from .output import lines, print_json, print_table
+from .output import lines, print_json, print_table, save_picture
 from .reading import reads_tables
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def _draw(model: TableModel, rows: pl.DataFrame, path: Path) -> None:
         plots.confusion(classes_told(model, rows).confusion, list(model.classes_), ax=figure.subplots())
     else:
         plots.predictions(model, rows, model.targets(rows), level=0.9, label=model.target, ax=figure.subplots())
-    figure.savefig(path, dpi=150)
+    save_picture(figure, path, 150)
 
 
 def row_measures(model: FrameModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:

@@ -9,7 +9,7 @@ import typer
 
 from ..core.errors import DataError
 from .options import JsonOption, RandomStateOption, TableArgument, check_out
-from .output import lines, print_json
+from .output import lines, print_json, save_picture
 from .predict import ENDINGS, give, write_table
 from .reading import read, reads_tables
 
@@ -136,4 +136,4 @@ def _draw(fitted: Any, steps: int, path: Path) -> None:
 
     figure = Figure(figsize=(7.6, 4.2), layout="constrained")
     future(fitted, steps, ax=figure.subplots())
-    figure.savefig(path, dpi=150)
+    save_picture(figure, path, 150)

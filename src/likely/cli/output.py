@@ -9,13 +9,17 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 import typer
 
-from ..core.errors import LikelyError, ReadingNote
+from ..core.errors import DataError, LikelyError, ReadingNote
 
-__all__ = ["command", "guarded", "heading", "lines", "number", "print_board", "print_json", "print_table", "warn"]
+__all__ = [
+    *("command", "guarded", "heading", "lines", "number", "print_board", "print_json", "print_table", "save_picture"),
+    *("stopped", "warn"),
+]
 
 R = TypeVar("R")
 LABEL = 10
@@ -35,13 +39,30 @@ def guarded(function: Callable[..., R]) -> Callable[..., R]:
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(0) from None
             except KeyboardInterrupt:
-                _stderr("stopped", "by the keyboard", "red")
+                stopped()
                 raise typer.Exit(130) from None
             except (LikelyError, OSError) as error:
                 _stderr("error", _message(error), "red")
                 raise typer.Exit(2) from None
 
     return run
+
+
+def stopped() -> None:
+    """What Ctrl-C is answered by, in place of a traceback."""
+    _stderr("stopped", "by the keyboard; no file was left half written", "red")
+
+
+def save_picture(figure: Any, path: Path, dpi: int) -> None:
+    """Draw beside the target and rename, so that there is never half a picture."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower() or "png")
+        temporary.replace(path)
+    except ValueError as error:  # an ending that is not a picture's
+        raise DataError(f"Cannot write {path}: {error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def heading(text: str) -> None:

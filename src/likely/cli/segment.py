@@ -9,7 +9,7 @@ import typer
 
 from ..core.errors import DataError
 from .options import JsonOption, ModelArgument
-from .output import lines, number, print_json
+from .output import lines, number, print_json, save_picture
 
 if TYPE_CHECKING:
     import numpy as np
@@ -128,7 +128,7 @@ def _draw(image: np.ndarray, answer: Any, path: Path) -> None:
     height, width = image.shape[1:]
     figure = Figure(figsize=(6.4, 6.4 * height / width + 0.7), layout="constrained")  # of no window
     plots.segmentation(image, answer, ax=figure.subplots())
-    figure.savefig(path, dpi=120)
+    save_picture(figure, path, 120)
 
 
 def _measured(model: Classifier, pairs: list[tuple[np.ndarray, np.ndarray]], paths: list[Path]) -> Any:

@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 
 from ..core.errors import LikelyWarning, TrainingError
+from ..core.interrupt import interruptible
 
-__all__ = ["COARSE", "FINE", "ROUGHER", "cholesky", "factored", "report_jitter", "root_of"]
+__all__ = ["COARSE", "FINE", "ROUGHER", "cholesky", "factored", "inverse_of", "report_jitter", "root_of"]
 
 FINE = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 """ε of one solve: beyond the last, another model would be fitted."""
@@ -76,6 +77,15 @@ def root_of(covariance: Tensor, level: float) -> Tensor:
     )
 
 
+def inverse_of(factor: Tensor) -> Tensor:
+    """(LLᵀ)⁻¹ from L.
+
+    >>> inverse_of(torch.tensor([[2.0]])).item()
+    0.25
+    """
+    return interruptible(float(len(factor)) ** 3, torch.cholesky_inverse, factor)
+
+
 def factored(
     matrix: Tensor, jitters: tuple[float, ...], level: float, *, singular: bool = False
 ) -> tuple[Tensor, float] | None:
@@ -91,7 +101,7 @@ def factored(
         shifted = matrix
         if jitter:
             shifted = matrix + jitter * level * torch.eye(len(matrix), dtype=matrix.dtype, device=matrix.device)
-        factor, failed = torch.linalg.cholesky_ex(shifted)
+        factor, failed = interruptible(float(len(matrix)) ** 3 / 3, torch.linalg.cholesky_ex, shifted)
         if not failed and (singular or bool(factor.detach().diagonal().square().min() > rounding)):
             return factor, jitter
     return None

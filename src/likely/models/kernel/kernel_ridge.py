@@ -19,11 +19,12 @@ from torch import Tensor
 from ...core.declared import AMOUNT, NOT_NEGATIVE, Array, Arrays, Values, maybe
 from ...core.draws import Refused
 from ...core.errors import DataError
+from ...core.interrupt import interruptible
 from ...core.spec import require
 from ...core.threads import factorisation, threads_for
 from ...core.validation import as_weights
 from ...kernels import RBF
-from ...kernels.cholesky import cholesky, report_jitter
+from ...kernels.cholesky import cholesky, inverse_of, report_jitter
 from .kernel_machine import KernelMachine, numbers_of
 
 __all__ = ["KernelRidge"]
@@ -99,7 +100,7 @@ class KernelRidge(RegressorMixin, KernelMachine):
         with threads_for(factorisation(len(x))):
             system = self._system(x, weight.sqrt())
             system.diagonal().add_(self.jitter_)
-            inverse = torch.cholesky_inverse(torch.linalg.cholesky(system)).diagonal()
+            inverse = inverse_of(interruptible(len(x) ** 3 / 3, torch.linalg.cholesky, system)).diagonal()
             # y = (K + αW⁻¹) a; without weight, a row was not in the fit and aᵢ = 0
             factor = torch.where(weight > 0, (self.alpha + self.jitter_ - 1 / inverse) / weight, 0.0)
             predicted = self._matrix(x) @ dual + factor[:, None] * dual

@@ -15,6 +15,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning as SolverWarning
 from sklearn.svm import SVC, SVR
 
+from ...core.interrupt import interruptible
 from ...core.quiet import quiet
 from .platt import fit_sigmoid, folds
 
@@ -27,6 +28,9 @@ FOLDS = 5
 
 STEPS = 200_000
 """Most steps of libsvm in one call; what is left to do then is better done by solving for what is free."""
+
+ROWS = 100.0
+"""How often libsvm looks at every row for each row there is, about."""
 
 WORK = 5e10
 """About how many multiplications may be spent on making an answer exact."""
@@ -222,8 +226,12 @@ def _libsvm(K: np.ndarray, dual: Dual, weight: np.ndarray, C: float, precision: 
     """Its multipliers, and whether it came to an end."""
     options = {"kernel": "precomputed", "C": C, "tol": precision, "max_iter": STEPS}
     model = SVC(**options) if dual.epsilon is None else SVR(**options, epsilon=dual.epsilon)
-    with quiet(SolverWarning):  # what is not solved well enough is told by the residual
-        model.fit(K, dual.target, sample_weight=weight)
+
+    def fit() -> None:
+        with quiet(SolverWarning):  # what is not solved well enough is told by the residual
+            model.fit(K, dual.target, sample_weight=weight)
+
+    interruptible(float(len(K)) ** 2 * ROWS, fit)
     beta = np.zeros(len(K))
     beta[model.support_] = model.dual_coef_[0]
     return np.clip(beta, dual.lower, dual.upper), int(np.max(model.n_iter_)) < STEPS

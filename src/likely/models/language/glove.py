@@ -17,6 +17,8 @@ from .co_occurrence import Pairs
 __all__ = ["train_glove"]
 
 POWER = 0.75
+BLOCK = 1 << 18
+"""Pairs of one call: part of a second."""
 
 
 def train_glove(
@@ -37,14 +39,16 @@ def train_glove(
     weight = np.minimum(1.0, (pairs.counts / largest) ** POWER).astype(np.float32)
     logs = np.log(pairs.counts).astype(np.float32)
     for _ in range(epochs):
-        order = rng.permutation(len(logs))
-        loss = _epoch(order, pairs.words, pairs.neighbours, weight, logs, *rows, *squares, np.float32(rate))
+        order, loss = rng.permutation(len(logs)), 0.0
+        for first in range(0, len(order), BLOCK):
+            given = (pairs.words, pairs.neighbours, weight, logs, *rows, *squares, np.float32(rate))
+            loss = _steps(order[first : first + BLOCK], *given, loss)
         report(loss / len(logs))
     return rows[0, :, :width].copy(), rows[1, :, :width].copy()
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath=True)  # type: ignore[untyped-decorator]
-def _epoch(
+def _steps(
     order: np.ndarray,
     words: np.ndarray,
     neighbours: np.ndarray,
@@ -55,9 +59,10 @@ def _epoch(
     vector_squares: np.ndarray,
     context_squares: np.ndarray,
     rate: np.float32,
+    total: float,
 ) -> float:
-    """A step of AdaGrad on each pair; Σ f · error² as it was met."""
-    last, total, one = vectors.shape[1] - 1, 0.0, np.float32(1.0)
+    """A step of AdaGrad on each pair; Σ f · error² as it was met is added to the total."""
+    last, one = vectors.shape[1] - 1, np.float32(1.0)
     for at in order:
         v, u = vectors[words[at]], contexts[neighbours[at]]
         g, h = vector_squares[words[at]], context_squares[neighbours[at]]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from ...core.interrupt import blocks
 from .sentences import Sentences
 
 __all__ = ["alias_table", "train_by_noise"]
@@ -24,6 +25,8 @@ LANES = 8
 COMPILED: dict[str, Any] = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": True}
 LEAST_RATE = 1e-4
 """What is left of the learning rate at the end, as a fraction."""
+BLOCK = 1 << 28
+"""Multiply-adds of the sentences of one call, about: part of a second."""
 
 
 def train_by_noise(
@@ -53,20 +56,25 @@ def train_by_noise(
     for epoch in range(epochs):
         rates = np.array([rate * (1 - epoch / epochs), rate / epochs, rate * LEAST_RATE])
         loop = _cbow if cbow else _skip_gram
-        loss, pairs = loop(
-            text.tokens,
-            text.offsets,
-            text.weight,
-            keep,
-            *noise,
-            vectors,
-            contexts,
-            *scratch,
-            window,
-            negative,
-            rates,
-            state,
-        )
+        loss, pairs = 0.0, 0.0
+        for first, last in blocks(np.diff(text.offsets), BLOCK / (padded * (negative + 1) * (1 if cbow else window))):
+            loss, pairs = loop(
+                text.tokens,
+                text.offsets,
+                (first, last),
+                text.weight,
+                keep,
+                *noise,
+                vectors,
+                contexts,
+                *scratch,
+                window,
+                negative,
+                rates,
+                state,
+                loss,
+                pairs,
+            )
         report(loss / max(pairs, 1.0))
     return vectors[:, :width].copy(), contexts[:, :width].copy()
 
@@ -173,6 +181,7 @@ def _tell_apart(
 def _skip_gram(
     tokens: np.ndarray,
     offsets: np.ndarray,
+    part: tuple[int, int],
     weight: np.ndarray,
     keep: np.ndarray,
     threshold: np.ndarray,
@@ -186,10 +195,12 @@ def _skip_gram(
     negative: int,
     rates: np.ndarray,
     state: np.ndarray,
+    loss: float,
+    pairs: float,
 ) -> tuple[float, float]:
-    """An epoch: Σ w loss and Σ w of its pairs."""
-    width, loss, pairs, total = vectors.shape[1], 0.0, 0.0, float(tokens.shape[0])
-    for n in range(offsets.shape[0] - 1):
+    """A part of an epoch: Σ w loss and Σ w of its pairs are added to what was so far."""
+    width, total = vectors.shape[1], float(tokens.shape[0])
+    for n in range(part[0], part[1]):
         rate = np.float32(max(rates[2], rates[0] - rates[1] * offsets[n] / total) * weight[n])
         count = _read(tokens[offsets[n] : offsets[n + 1]], keep, state, words)
         product, own_loss = 1.0, 0.0
@@ -214,6 +225,7 @@ def _skip_gram(
 def _cbow(
     tokens: np.ndarray,
     offsets: np.ndarray,
+    part: tuple[int, int],
     weight: np.ndarray,
     keep: np.ndarray,
     threshold: np.ndarray,
@@ -227,10 +239,12 @@ def _cbow(
     negative: int,
     rates: np.ndarray,
     state: np.ndarray,
+    loss: float,
+    pairs: float,
 ) -> tuple[float, float]:
-    """An epoch: Σ w loss and Σ w of its words."""
-    width, loss, pairs, total = vectors.shape[1], 0.0, 0.0, float(tokens.shape[0])
-    for n in range(offsets.shape[0] - 1):
+    """A part of an epoch: Σ w loss and Σ w of its words are added to what was so far."""
+    width, total = vectors.shape[1], float(tokens.shape[0])
+    for n in range(part[0], part[1]):
         rate = np.float32(max(rates[2], rates[0] - rates[1] * offsets[n] / total) * weight[n])
         count = _read(tokens[offsets[n] : offsets[n + 1]], keep, state, words)
         for i in range(count):

@@ -13,6 +13,7 @@ import torch
 
 from ...core import distributed
 from ...core.doors import check_indices, check_offsets, check_sizes
+from ...core.interrupt import blocks
 from ...core.progress import progress
 from .corpus import Corpus
 from .lanes import padded
@@ -30,6 +31,8 @@ __all__ = ["Documents", "Topics", "ascend", "ascend_in_batches", "infer", "start
 
 INNER_TOL = 1e-3
 """Mean change of γ below which a document is left for this round: other documents will move the topics more."""
+BLOCK = 1 << 22
+"""Products of a weight and a belief that are formed for one pass over the documents of a call: part of a second."""
 
 
 class Topics:
@@ -72,8 +75,8 @@ class Documents:
     def infer(self, passes: int, tol: float) -> float:
         """Improve γ given the topics; the bound, over the documents of all processes."""
         prior = padded(self.topics.document_prior, 1.0)
-        arrays = (self.corpus.starts, self.corpus.words, self.corpus.counts, self.topics.weights, prior)
-        infer_documents(*arrays, self.gamma, self.ratios, self.bounds, self.topics.size, passes, tol)
+        told = (self.gamma, self.ratios, self.bounds)
+        _infer(self.corpus, self.topics.weights, prior, told, self.topics.size, passes, tol)
         total = torch.tensor(self.weight @ self.bounds, dtype=torch.float64)
         distributed.sum_(total)
         return float(total)
@@ -82,7 +85,9 @@ class Documents:
         """E[n_vk] (V, K padded) over the documents of all processes."""
         statistics = np.zeros_like(self.topics.components)
         ratios = self.ratios * np.repeat(self.weight, np.diff(self.corpus.starts))
-        document_statistics(self.corpus.starts, self.corpus.words, ratios, self.gamma, statistics)
+        for first, last in blocks(np.diff(self.corpus.starts), BLOCK / self.gamma.shape[1]):
+            starts, gamma = self.corpus.starts[first : last + 1], self.gamma[first:last]
+            document_statistics(starts, self.corpus.words, ratios, gamma, statistics)
         distributed.sum_(torch.from_numpy(statistics))
         statistics *= self.topics.weights
         return statistics
@@ -204,6 +209,21 @@ def infer(
         np.empty(corpus.documents),
         np.empty(len(corpus.words)),
     )
-    given = (corpus.starts, corpus.words, corpus.counts, padded(np.ascontiguousarray(weights.T), 0.0), alpha)
-    infer_documents(*given, gamma, ratios, bounds, topics, passes, tol)
+    _infer(corpus, padded(np.ascontiguousarray(weights.T), 0.0), alpha, (gamma, ratios, bounds), topics, passes, tol)
     return np.ascontiguousarray(gamma[:, :topics]), bounds
+
+
+def _infer(
+    corpus: Corpus,
+    weights: np.ndarray,
+    prior: np.ndarray,
+    told: tuple[np.ndarray, np.ndarray, np.ndarray],
+    topics: int,
+    passes: int,
+    tol: float,
+) -> None:
+    """`infer_documents`, some documents at a time; γ, ratios and bounds are `told`."""
+    gamma, ratios, bounds = told
+    for first, last in blocks(np.diff(corpus.starts), BLOCK / len(prior)):
+        own = (weights, prior, gamma[first:last], ratios, bounds[first:last], topics, passes, tol)
+        infer_documents(corpus.starts[first : last + 1], corpus.words, corpus.counts, *own)

@@ -6,12 +6,18 @@ import numpy as np
 
 from ...core import distributed
 from ...core.errors import DataError
+from ...core.interrupt import blocks, interruptible
 from ...core.progress import progress
 from .gibbs import log_joint, prior_of_counts, sweep
 from .lanes import padded
 from .problem import TopicPosterior, TopicProblem
 
 __all__ = ["Chain", "walk"]
+
+BLOCK = 1 << 28
+"""Weights of topics that are formed in one call: part of a second."""
+LOG_GAMMA = 100
+"""Multiply-adds that a logarithm of Γ, or its derivative, takes the time of."""
 
 
 class Chain:
@@ -37,16 +43,25 @@ class Chain:
     def sweep(self) -> None:
         """Draw every topic once; the first time, one token after another from an empty start."""
         counts = (self.topics, self.word_topic, self.topic)
-        sweep(self.starts, self.words, *counts, self.prior, self.smooth, self.size, self.state)
+        for first, last in blocks(np.diff(self.starts), BLOCK / len(self.prior)):
+            starts = self.starts[first : last + 1]
+            sweep(starts, self.words, *counts, self.prior, self.smooth, self.size, self.state)
 
     def log_joint(self) -> float:
         """log p(w, z | α, β)."""
         counts = (self.topics, self.word_topic, self.topic)
-        return float(log_joint(self.starts, *counts, self.prior, self.smooth, self.size))
+        arguments = (self.starts, *counts, self.prior, self.smooth, self.size)
+        return float(interruptible(self._work + LOG_GAMMA * self.word_topic.size, log_joint, *arguments))
 
     def learn_prior(self, steps: int = 5) -> None:
         """Move α towards what the topics of the documents say."""
-        self.prior = prior_of_counts(self.starts, self.topics, self.prior, self.size, steps)
+        arguments = (self.starts, self.topics, self.prior, self.size, steps)
+        self.prior = interruptible(steps * self._work, prior_of_counts, *arguments)
+
+    @property
+    def _work(self) -> float:
+        """Of one look at the topics of all documents."""
+        return LOG_GAMMA * min((len(self.starts) - 1) * self.size, len(self.words)) + len(self.words)
 
 
 def walk(problem: TopicProblem, sweeps: int, warmup: int, thin: int) -> TopicPosterior:

@@ -11,7 +11,12 @@ __all__ = ["FAST", "LANES", "padded"]
 LANES = 8
 """Rows of topics are a multiple of this long, so that the loops over them have no rest."""
 
-FAST: dict[str, Any] = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+FAST: dict[str, Any] = {
+    "cache": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"contract", "reassoc", "nsz"},
+}
 """Sums may be taken in any order and products fused; infinities and NaN keep their meaning."""
 
 

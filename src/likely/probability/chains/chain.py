@@ -17,8 +17,9 @@ from torch import Tensor
 
 from ...core.doors import check_offsets, check_sizes
 from ...core.errors import DataError
+from ...core.interrupt import interruptible
 from ...data.sequences import offsets_of
-from .forward_backward import Memory, filter_states, forward_backward
+from .forward_backward import IN_LOGS, Memory, filter_states, forward_backward
 from .log_domain import forward_in_logs, smooth_in_logs
 
 __all__ = ["as_array", "chain_log_prob", "filter_scores", "sample_paths", "sample_states", "smooth_scores"]
@@ -102,7 +103,8 @@ def filter_scores(
     else:
         log_prob, unused = np.empty(len(level)), np.empty(len(level), np.int64)
         filtered = np.empty(log_emission.shape)
-        forward_in_logs(initial, transition, log_emission, offsets, filtered, log_prob, unused)
+        given = (initial, transition, log_emission, offsets)
+        interruptible(_work(log_emission), forward_in_logs, *given, filtered, log_prob, unused)
     return log_prob + level, filtered
 
 
@@ -128,8 +130,13 @@ def smooth_scores(
     weight = np.ones(len(level)) if weight is None else weight
     parts = (np.zeros_like(initial), np.zeros_like(transition), np.empty(log_emission.shape))
     log_sum, unused, every = np.empty(len(level)), np.empty(len(level), np.int64), np.arange(len(level))
-    smooth_in_logs(initial, transition, log_emission, offsets, weight, every, *parts[::-1], log_sum, unused)
+    given = (initial, transition, log_emission, offsets, weight, every)
+    interruptible(_work(log_emission), smooth_in_logs, *given, *parts[::-1], log_sum, unused)
     return log_sum + level, *parts
+
+
+def _work(log_emission: np.ndarray) -> float:
+    return log_emission.size * log_emission.shape[1] * IN_LOGS
 
 
 def as_array(values: Tensor) -> np.ndarray:

@@ -19,6 +19,7 @@ import torch
 from numba import njit
 
 from ...core.doors import check_offsets, check_sizes
+from ...core.interrupt import interruptible
 from ...core.threads import available_threads
 from .log_domain import forward_in_logs, smooth_in_logs
 
@@ -33,6 +34,8 @@ LEAST_MEETING = 1e-150
 """The same for Σ αβ, where forward and backward meet."""
 WORTH_A_THREAD = 2**19
 """Numbers from which on forward and backward run at once, if torch is allowed more than one thread."""
+IN_LOGS = 10.0
+"""How much more a step takes with logarithms, at most."""
 NARROW = 16
 """Up to so many states a row of the product is kept in registers."""
 
@@ -94,14 +97,16 @@ def forward_backward(
     weight = np.ones(count) if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
     check_sizes("forward_backward", {"offsets": (offsets[1:], "n"), "weight": (weight, "n")})
     forwards = (initial, transition, emission, shift, offsets, alpha, level, log_prob, smallest)
+    backwards = (np.ascontiguousarray(transition.T), emission, offsets, beta, ahead)
+    work = emission.size * float(len(initial))
     if available_threads() > 1 and emission.size > WORTH_A_THREAD:  # neither way waits for the other
-        thread = threading.Thread(target=_forwards, args=forwards)
+        thread = threading.Thread(target=_forwards, args=forwards, daemon=True)
         thread.start()
-        _backwards(np.ascontiguousarray(transition.T), emission, offsets, beta, ahead)
+        interruptible(work, _backwards, *backwards)
         thread.join()
     else:
-        _forwards(*forwards)
-        _backwards(np.ascontiguousarray(transition.T), emission, offsets, beta, ahead)
+        interruptible(work, _forwards, *forwards)
+        interruptible(work, _backwards, *backwards)
     doubtful = ~(smallest >= LEAST_STEP)
     _meetings(alpha, level, beta, ahead, offsets, weight, posterior, first, doubtful)
     together = torch.from_numpy(alpha)[:-1].T @ torch.from_numpy(ahead)[1:]
@@ -110,7 +115,8 @@ def forward_backward(
     if doubtful.any():
         chosen = np.flatnonzero(doubtful)
         logs = _logarithms(initial[:states], transition[:states, :states])
-        smooth_in_logs(*logs, log_emission, offsets, weight, chosen, posterior, pairs, first, log_prob, impossible)
+        expected = (posterior, pairs, first, log_prob, impossible)
+        interruptible(work * IN_LOGS, smooth_in_logs, *logs, log_emission, offsets, weight, chosen, *expected)
     return Smoothed(log_prob, posterior, pairs, first, impossible)
 
 
@@ -132,11 +138,13 @@ def filter_states(
     if min(initial.min(), transition.min()) < LEAST_STEP:  # what looks lost may be all that is left later on
         filtered, logs = np.empty((steps, states)), _logarithms(initial, transition)
         log_emission = np.ascontiguousarray(log_emission, dtype=np.float64)
-        forward_in_logs(*logs, log_emission, offsets, filtered, log_prob, impossible)
+        told = (filtered, log_prob, impossible)
+        interruptible(log_emission.size * states * IN_LOGS, forward_in_logs, *logs, log_emission, offsets, *told)
         return log_prob, filtered, impossible
     emission, shift, initial, transition, log_emission = _prepared(initial, transition, log_emission, Memory())
     alpha, level = np.empty_like(emission), np.empty(steps)
-    _forwards(initial, transition, emission, shift, offsets, alpha, level, log_prob, np.empty(count))
+    told = (alpha, level, log_prob, np.empty(count))
+    interruptible(emission.size * float(states), _forwards, initial, transition, emission, shift, offsets, *told)
     known = level[:, None] > 0
     filtered = np.divide(alpha[:, :states], level[:, None], out=np.zeros((steps, states)), where=known)
     for sequence in np.flatnonzero(log_prob == -np.inf):

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from ...core.doors import check_offsets, check_sizes
+from ...core.interrupt import interruptible
 from .forward_backward import check_chain
 
 __all__ = ["best_paths", "best_paths_backwards", "viterbi"]
@@ -50,7 +51,8 @@ def best_paths(
     ahead, best = np.full((states, width), -np.inf), np.empty((len(log_emission), width))
     ahead[:, :states] = log_transition
     backwards = np.ascontiguousarray(log_transition.T)
-    _viterbi(log_initial, ahead, backwards, log_emission, offsets, best, path, log_prob)
+    told = (best, path, log_prob)
+    interruptible(best.size * float(states), _viterbi, log_initial, ahead, backwards, log_emission, offsets, *told)
     return path, log_prob
 
 
@@ -127,7 +129,7 @@ def best_paths_backwards(log_last: np.ndarray, log_before: np.ndarray, offsets: 
     check_sizes(owner, {"log_last": (log_last, "T K"), "log_before": (log_before, "T K K")})
     check_offsets(owner, offsets, len(log_last))
     path = np.empty(len(log_last), dtype=np.int64)
-    _best_backwards(log_last, log_before, offsets, np.empty(log_last.shape), path)
+    interruptible(log_before.size, _best_backwards, log_last, log_before, offsets, np.empty(log_last.shape), path)
     return path
 
 

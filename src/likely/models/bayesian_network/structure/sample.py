@@ -79,7 +79,10 @@ class Sample:
 
     def mutual_information(self) -> np.ndarray:
         """I(x; y) of all pairs, in nats."""
-        return np.asarray(_mutual_information(self.codes, self.weights, self.sizes))
+        information = np.zeros((len(self.codes), len(self.codes)))
+        for variable in range(len(self.codes)):
+            _mutual_information(self.codes, self.weights, self.sizes, variable, information)
+        return information
 
     def _counts(self, child: int, parents: Sequence[int]) -> np.ndarray:
         index, entries = self._index(parents, int(self.sizes[child]))
@@ -166,18 +169,18 @@ def _g_squared(
 
 
 @njit(cache=True)
-def _mutual_information(codes: np.ndarray, weights: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    count, total = len(codes), weights.sum()
-    information = np.zeros((count, count))
-    for one in range(count):
-        for other in range(one):
-            table = np.zeros((sizes[one], sizes[other]))
-            for row in range(len(weights)):
-                table[codes[one, row], codes[other, row]] += weights[row]
-            across, down, gain = table.sum(1), table.sum(0), 0.0
-            for i in range(sizes[one]):
-                for j in range(sizes[other]):
-                    if table[i, j] > 0:
-                        gain += table[i, j] * math.log(table[i, j] * total / (across[i] * down[j]))
-            information[one, other] = information[other, one] = gain / total
-    return information
+def _mutual_information(
+    codes: np.ndarray, weights: np.ndarray, sizes: np.ndarray, one: int, information: np.ndarray
+) -> None:
+    """Of one variable with all before it, into the table of all pairs."""
+    total = weights.sum()
+    for other in range(one):
+        table = np.zeros((sizes[one], sizes[other]))
+        for row in range(len(weights)):
+            table[codes[one, row], codes[other, row]] += weights[row]
+        across, down, gain = table.sum(1), table.sum(0), 0.0
+        for i in range(sizes[one]):
+            for j in range(sizes[other]):
+                if table[i, j] > 0:
+                    gain += table[i, j] * math.log(table[i, j] * total / (across[i] * down[j]))
+        information[one, other] = information[other, one] = gain / total

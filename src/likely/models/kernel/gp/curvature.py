@@ -16,7 +16,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from ....kernels.cholesky import COARSE, ROUGHER, cholesky
+from ....kernels.cholesky import COARSE, ROUGHER, cholesky, inverse_of
 
 __all__ = ["Blocks", "Curvature", "Softmax", "curvature_of"]
 
@@ -91,7 +91,7 @@ class Blocks:
 
     def trace(self) -> Tensor:
         n, k = self.root.shape[:2]
-        inverse = torch.cholesky_inverse(self.factor)
+        inverse = inverse_of(self.factor)
         if k == 1:
             return inverse * self.root.reshape(-1, 1) * self.root.reshape(-1)
         return torch.einsum("icd,idje,jec->ij", self.root, inverse.reshape(n, k, n, k), self.root)
@@ -121,7 +121,7 @@ class Softmax:
             scaled.diagonal().add_(1.0)
             factor = cholesky(scaled, ROUGHER, COARSE, zeros=True)[0]
             log_det += 2 * float(factor.diagonal().log().sum())
-            parts.append(torch.cholesky_inverse(factor) * root.unsqueeze(-1) * root)
+            parts.append(inverse_of(factor) * root.unsqueeze(-1) * root)
         together = torch.stack(parts)
         factor = cholesky(together.sum(0), ROUGHER, COARSE, zeros=True)[0]
         return Softmax(together, factor, log_det + 2 * float(factor.diagonal().log().sum()))

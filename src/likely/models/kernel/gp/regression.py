@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ....kernels import KernelModule
-from ....kernels.cholesky import COARSE, ROUGHER, cholesky
+from ....kernels.cholesky import COARSE, ROUGHER, cholesky, inverse_of
 from ....kernels.gram import gram, gram_gradient
 from .hyperparameters import free, read, write
 
@@ -72,7 +72,7 @@ class Regression:
         write(parameters, hyperparameters[:own])
         solved = self.solve(hyperparameters[own:])
         value = solved.log_evidence
-        weight = torch.cholesky_inverse(solved.factor).mul_(-0.5).addr_(solved.alpha, solved.alpha, alpha=0.5)
+        weight = inverse_of(solved.factor).mul_(-0.5).addr_(solved.alpha, solved.alpha, alpha=0.5)
         gradients = [gradient.reshape(-1) for gradient in gram_gradient(self.kernel, self.x, weight, parameters)]
         if self.scale is None:
             noise = 2 * (weight.diagonal() * solved.noise).sum() + (1 - self.weight).sum()

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ....core.interrupt import interruptible
 from .small_matrices import (
     COMPILED,
     add,
@@ -80,7 +81,8 @@ def gains(
     True
     """
     system = transition, transition_covariance, observation, observation_covariance, initial_covariance
-    return Gains(*_gains(pattern, starts, seen, *system, steady))
+    work = len(pattern) * float(system[0].shape[0]) ** 3
+    return Gains(*interruptible(work, _gains, pattern, starts, seen, *system, steady))
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]

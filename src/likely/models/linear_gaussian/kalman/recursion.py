@@ -17,6 +17,7 @@ from numba import njit
 
 from ....core.doors import check_indices, check_offsets, check_sizes
 from ....core.errors import DataError
+from ....core.interrupt import interruptible
 from ....data.rows import Ragged
 from .gains import STEADY, Gains, gains
 from .small_matrices import COMPILED
@@ -135,7 +136,9 @@ def run_filter(data: Observed, system: System, steady: float = STEADY) -> Filter
             "is singular or not finite. Give observation_covariance a positive diagonal, leave out columns that repeat "
             "others, or take a transition that does not explode."
         )
-    means = _filter_means(
+    means = interruptible(
+        data.x.size * float(len(system.transition)),
+        _filter_means,
         data.x,
         data.starts,
         system.transition,

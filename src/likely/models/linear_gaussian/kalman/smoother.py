@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ....core.interrupt import interruptible
 from .gains import STEADY
 from .recursion import Filtered, Observed, System, check_system
 from .small_matrices import (
@@ -68,9 +69,13 @@ def run_smoother(data: Observed, system: System, filtered: Filtered, steady: flo
     """
     check_system(system, data)
     steps = filtered.gains
-    back, rest = _back(steps.filtered, system.transition, system.transition_covariance)
-    means = _smooth_means(data.starts, steps.step, back, filtered.predicted, filtered.means)
-    return Smoothed(means, back, rest, *_smoothed(steps.step, data.starts, steps.filtered, back, rest, steady))
+    states = float(len(system.transition))
+    work = 4 * len(steps.filtered) * states**3
+    back, rest = interruptible(work, _back, steps.filtered, system.transition, system.transition_covariance)
+    given = (data.starts, steps.step, back, filtered.predicted, filtered.means)
+    means = interruptible(filtered.means.size * states, _smooth_means, *given)
+    table = (steps.step, data.starts, steps.filtered, back, rest, steady)
+    return Smoothed(means, back, rest, *interruptible(2 * len(steps.step) * states**3, _smoothed, *table))
 
 
 @njit(**COMPILED)  # type: ignore[untyped-decorator]
