@@ -68,9 +68,9 @@ def read(path: Path, reading: Reading | None = None, model: Any = None) -> pl.Da
 
 def read_kept(path: Path, reading: Reading | None = None, model: Any = None) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The table, and what is to be kept beside a model, so that later tables are read in the same way."""
+    from ..data.notes import note
     from ..data.read import read_marked
     from ..data.reading import Reading
-    from ..data.written import note
 
     told = reading or Reading()
     known = Reading.of(getattr(model, "reading_", {}))

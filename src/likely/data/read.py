@@ -17,8 +17,9 @@ import polars as pl
 
 from ..core.errors import DataError
 from .frame import check_names, some
+from .notes import note
 from .reading import Reading
-from .written import Marks, marks_of, note, with_written
+from .written import Marks, marks_of, with_written
 
 __all__ = ["MISSING", "read_marked", "read_table"]
 

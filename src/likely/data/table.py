@@ -32,6 +32,7 @@ from .columns import (
 )
 from .dates import as_days, cycles_in
 from .frame import as_frame, column_of, is_number, some
+from .notes import note, together
 from .text_values import TextForm, read_written
 
 __all__ = ["Table"]
@@ -98,7 +99,8 @@ class Table(TransformerMixin, Estimator):
             raise DataError(
                 f"The table has {len(rows)} row{'s' * (len(rows) != 1)}; at least 2 are needed to learn from."
             )
-        self._keep(all_of(lambda name: self._learn(column_of(rows, name)), names))
+        with together():
+            self._keep(all_of(lambda name: self._learn(column_of(rows, name)), names))
         return self
 
     def transform(self, frame: Any) -> np.ndarray:
@@ -116,7 +118,9 @@ class Table(TransformerMixin, Estimator):
             _check_size(column, block)
             return block
 
-        for block in all_of(encoded, self.columns_):
+        with together():
+            blocks = all_of(encoded, self.columns_)
+        for block in blocks:
             out[:, start : start + block.shape[1]] = block
             start += block.shape[1]
         return out
@@ -186,8 +190,6 @@ class Table(TransformerMixin, Estimator):
             return Constant(series.name, next(iter(counts)))
         self._check_levels(series, counts)
         if series.dtype == nw.String and series.name not in self.categories and all(map(is_number, counts)):
-            from .written import note  # not before it is needed: it brings a library of tables
-
             note(
                 f"`{series.name}` is text, so its numbers are categories; make them numbers if they are a quantity, or "
                 f"say that it is as it should be: Table(categories=[{series.name!r}])."

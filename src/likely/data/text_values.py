@@ -11,6 +11,7 @@ import narwhals as nw
 
 from ..core.errors import DataError
 from .frame import is_number
+from .notes import note, read_as
 
 __all__ = ["TextForm", "dates_of_text", "read_text_column", "read_written"]
 
@@ -40,7 +41,7 @@ def read_written(series: nw.Series[Any]) -> tuple[nw.Series[Any], TextForm]:
     >>> values.to_list(), form.decimal
     ([5.0, 1200.5], ',')
     """
-    from .written import mostly_numbers, note, written_dates, written_numbers
+    from .written import mostly_numbers, written_dates, written_numbers
 
     text = _text(series)
     if text is None or text.null_count() == len(text):
@@ -51,7 +52,7 @@ def read_written(series: nw.Series[Any]) -> tuple[nw.Series[Any], TextForm]:
     numbers = written_numbers(text)
     if numbers is not None and numbers.marks is not None:
         place = text.to_list().index(numbers.example)
-        note(f"read {numbers.example} as {numbers.values[place]:.15g} in `{name}`.")
+        read_as("numbers", numbers.example, numbers.values[place], name)
         return _series(numbers.values, name), TextForm(numbers.marks.decimal, numbers.marks.thousands)
     rows = mostly_numbers(text)
     if rows:
@@ -66,7 +67,7 @@ def read_written(series: nw.Series[Any]) -> tuple[nw.Series[Any], TextForm]:
         return series, TextForm()
     if dates is None:
         return series, TextForm()
-    note(f"read {dates.example} as {dates.values.drop_nulls()[0]} in `{name}`.")
+    read_as("dates", dates.example, dates.values.drop_nulls()[0], name)
     return _series(dates.values, name), TextForm(date=dates.form)
 
 
@@ -80,19 +81,19 @@ def read_text_column(series: nw.Series[Any], form: TextForm) -> nw.Series[Any]:
 
 def dates_of_text(series: nw.Series[Any]) -> nw.Series[Any]:
     """A column of text as dates, if all of its values are written so in one form; any other column as it is."""
-    from .written import note, written_dates
+    from .written import written_dates
 
     text = _text(series)
     dates = None if text is None or text.null_count() == len(text) else written_dates(text)
     if dates is None or isinstance(dates, list):
         return series
-    note(f"read {dates.example} as {dates.values.drop_nulls()[0]} in `{series.name}`.")
+    read_as("dates", dates.example, dates.values.drop_nulls()[0], str(series.name))
     return _series(dates.values, str(series.name))
 
 
 def _numbers(series: nw.Series[Any], text: Any, form: TextForm) -> nw.Series[Any]:
     """The numbers that a column of text holds, or a `DataError` that names the rows that are none."""
-    from .written import MARKS, Marks, not_numbers, note, written_numbers
+    from .written import MARKS, Marks, not_numbers, written_numbers
 
     marks = (Marks(form.decimal, form.thousands),) if form.decimal else MARKS
     numbers = written_numbers(text, marks)
@@ -105,7 +106,7 @@ def _numbers(series: nw.Series[Any], text: Any, form: TextForm) -> nw.Series[Any
         )
     if not form.decimal:
         place = text.to_list().index(numbers.example)
-        note(f"read {numbers.example} as {numbers.values[place]:.15g} in `{series.name}`.")
+        read_as("numbers", numbers.example, numbers.values[place], str(series.name))
     return _series(numbers.values, str(series.name))
 
 

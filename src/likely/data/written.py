@@ -7,13 +7,13 @@ parts the thousands. Where two readings fit (1,234), the marks of the file decid
 from __future__ import annotations
 
 import shlex
-import warnings
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import polars as pl
 
-from ..core.errors import DataError, ReadingNote
+from ..core.errors import DataError
+from .notes import note, read_as, together
 
 __all__ = [
     "MARKS",
@@ -22,7 +22,6 @@ __all__ = [
     "marks_of",
     "mostly_numbers",
     "not_numbers",
-    "note",
     "with_written",
     "written_dates",
     "written_numbers",
@@ -93,6 +92,13 @@ def with_written(
     frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]
 ) -> tuple[pl.DataFrame, dict[str, Marks]]:
     """The frame with columns of text that are written numbers or dates read as such, and the marks of the numbers."""
+    with together():
+        return _with_written(frame, text, marks)
+
+
+def _with_written(
+    frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]
+) -> tuple[pl.DataFrame, dict[str, Marks]]:
     columns, seen = [], {}
     points = all(choice.decimal == "," for choice in marks)  # so that a point parts thousands
     for series, raw in zip(frame.iter_columns(), text.iter_columns(), strict=True):
@@ -117,7 +123,7 @@ def _numbers_in(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> 
     if series.dtype == pl.Float64 and numbers.values.equals(series, check_names=False):
         return None
     place = raw.to_list().index(numbers.example)
-    note(f"read {numbers.example} as {numbers.values[place]:.15g} in `{series.name}`.")
+    read_as("numbers", numbers.example, numbers.values[place], series.name)
     return numbers
 
 
@@ -153,13 +159,8 @@ def _date(raw: pl.Series) -> pl.Series | None:
         return raw
     if dates is None:
         return None
-    note(f"read {dates.example} as {dates.values.drop_nulls()[0]} in `{raw.name}`.")
+    read_as("dates", dates.example, dates.values.drop_nulls()[0], raw.name)
     return dates.values
-
-
-def note(message: str) -> None:
-    """Say in one line what was read other than it stands there."""
-    warnings.warn(message, ReadingNote, stacklevel=2)
 
 
 def written_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> Written | None:

@@ -23,6 +23,7 @@ from ...core.estimator import Estimator
 from ...data.coded import Coded, coded_from_json, table_of
 from ...data.columns import as_text
 from ...data.frame import as_frame, column_of
+from ...data.notes import together
 from ...data.reading import Reading
 from ...likelihoods import Bernoulli, Categorical, Likelihood
 from ..generative.rows import RowForm
@@ -66,7 +67,8 @@ class FrameModel(Estimator):
         names = list(self.columns) if self.columns is not None else [n for n in rows.columns if n != self.sequence]
         if not names or not len(rows):
             raise DataError("The table has no rows or no column to learn from besides those left out.")
-        self.coded_ = [Coded.of(column_of(rows, name)) for name in names]
+        with together():
+            self.coded_ = [Coded.of(column_of(rows, name)) for name in names]
         self._name()
         self.model_ = self._suited()
         weight = {} if sample_weight is None else {"sample_weight": sample_weight}
