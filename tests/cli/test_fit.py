@@ -164,3 +164,28 @@ def test_a_folder_without_permission(run, shop, refused, monkeypatch):
     ran = run("fit", shop, "-t", "spend", "--ignore", "id", "--out", "model.likely")
     refused(ran, "Cannot write", "model.likely: Permission denied")
     assert list(Path().iterdir()) == []
+
+
+def test_an_exposure_makes_rates_and_is_kept_in_the_file(run, refused):
+    rng = np.random.default_rng(0)
+    years = rng.uniform(0.5, 4, 80).round(2)
+    rows = pl.DataFrame({"age": rng.normal(40, 9, 80).round(1), "years": years, "n": rng.poisson(years)})
+    rows.write_csv("claims.csv")
+    ran = run("fit", "claims.csv", "--target", "n", "--exposure", "years")
+    assert ran.code == 0
+    assert "n: regress, since --exposure is of counts and amounts; --task overrides; its mean is per unit of years" in (
+        ran.out
+    )
+    assert "Poisson(), since the target has integers from 0" in ran.out
+    assert "years multiplies its mean" in ran.out
+    model = load("claims-n.likely")
+    assert (model.exposure, model.table_.feature_names_) == ("years", ["age"])
+    said = run("evaluate", "claims-n.likely", "claims.csv", "--json").json()
+    assert said["log_score"] == pytest.approx(float(model.log_prob(rows).mean()))
+    rows.drop("years").write_csv("bare.csv")
+    refused(run("predict", "claims-n.likely", "bare.csv"), "no column 'years'")
+    refused(run("fit", "claims.csv", "--model", "pca()", "--exposure", "years"), "--exposure cannot be given with it")
+    rows.with_columns(n=rows["n"] - 0.5).write_csv("odd.csv")
+    refused(
+        run("fit", "odd.csv", "-t", "n", "--exposure", "years"), "counts 0, 1, 2, … or of amounts above 0", "--offset"
+    )

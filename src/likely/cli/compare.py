@@ -151,7 +151,26 @@ def chosen(known: dict[str, dict[str, str]], texts: list[str]) -> dict[str, dict
     return {text: known[text] if text in known else parts_of(text) for text in texts}
 
 
-def family_of(model: TableModel, rows: pl.DataFrame, target: str, *, given: bool) -> str:
+def family_with_exposure(rows: pl.DataFrame, target: str) -> str:
+    """The likelihood whose mean an exposure multiplies, for what the target can be."""
+    import numpy as np
+
+    from ..data.frame import as_frame, column_of
+    from ..data.target import numbers_of
+
+    values = numbers_of(column_of(as_frame(rows), target))
+    known = values[np.isfinite(values)]
+    if len(known) and known.min() >= 0 and (known == np.round(known)).all():
+        return "poisson()"
+    if not len(known) or known.min() <= 0:
+        raise DataError(
+            f"--exposure is of counts 0, 1, 2, … or of amounts above 0, and {target!r} is neither; choose a "
+            "--likelihood whose mean is exp(η), or give --offset."
+        )
+    return "gamma()"
+
+
+def family_of(model: TableModel, rows: pl.DataFrame, target: str, *, given: bool, exposure: str | None = None) -> str:
     """The likelihood of a fitted model, and why it is that one."""
     likelihood = repr(model.model_.likelihood_)
     if given:
@@ -163,6 +182,8 @@ def family_of(model: TableModel, rows: pl.DataFrame, target: str, *, given: bool
 
     values = numbers_of(column_of(as_frame(rows), target))
     others, (_, why) = families(values), range_of(values)
+    if exposure is not None:
+        return f"{likelihood}, since the target has {why} and {exposure} multiplies its mean; --likelihood overrides"
     if not others:
         return f"{likelihood}, the usual one: the target has {why}"
     words = " or ".join([", ".join(others[:-1]), others[-1]] if len(others) > 1 else others)

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ..core.errors import SpecError
-from .compare import family_of
+from .compare import family_of, family_with_exposure
 from .detect import fit_boxes
 from .images import fit_images, is_images
 from .options import (
@@ -66,6 +66,17 @@ def fit(
     weight: Annotated[
         str | None, typer.Option("--weight", metavar="COLUMN", help="The column with the weights of the rows.")
     ] = None,
+    exposure: Annotated[
+        str | None,
+        typer.Option(
+            "--exposure",
+            metavar="COLUMN",
+            help="For how long, or among how many, the events of a row were counted: the mean grows with it.",
+        ),
+    ] = None,
+    offset: Annotated[
+        str | None, typer.Option("--offset", metavar="COLUMN", help="A column that is added to η, its coefficient 1.")
+    ] = None,
     sequence: Annotated[
         str | None,
         typer.Option("--sequence", metavar="COLUMN", help="With --model: which sequence each row belongs to."),
@@ -108,12 +119,14 @@ def fit(
     parts = {name: text for name, text in given.items() if text is not None}
     if boxes is not None:
         strange = {"target": target, "model": model, "weight": weight, "sequence": sequence, "text": text}
+        strange |= {"exposure": exposure, "offset": offset}
         for name in (name for name, value in strange.items() if value is not None):
             raise SpecError(f"--{name} does not belong to --boxes, which says what there is in each image.")
         fit_boxes(table, boxes, parts, out, size=size, random_state=random_state, json=json)
         return
     if masks is not None or (table.is_dir() and model is None and is_images(table)):
         strange = {"target": target, "model": model, "weight": weight, "sequence": sequence, "text": text}
+        strange |= {"exposure": exposure, "offset": offset}
         for name in (name for name, value in strange.items() if value is not None):
             raise SpecError(f"--{name} does not belong to images, whose classes are folders or masks.")
         fit_images(table, masks, parts, out, size=size, random_state=random_state, json=json)
@@ -121,7 +134,8 @@ def fit(
     if size is not None:
         raise SpecError(f"--size {size!r} is of images, and {table} is not a folder of them.")
     if model is not None:
-        others = [*parts, *(name for name, value in (("target", target), ("weight", weight)) if value)]
+        of_targets = {"target": target, "weight": weight, "exposure": exposure, "offset": offset}
+        others = [*parts, *(name for name, value in of_targets.items() if value)]
         if others:
             raise SpecError(f"--model {model!r} is a complete model, so --{others[0]} cannot be given with it.")
         out = out or Path(f"{table.name.split('.')[0]}-{re.split('[^a-z_]', model.lower())[0]}.likely")
@@ -144,11 +158,17 @@ def fit(
     out = out or Path(f"{table.name.split('.')[0]}-{file_name(target)}.likely")
     check_out(out)
     rows, kept = (read_rows(table), {}) if is_texts(table) else read_kept(table, reading)
-    task, why = read_target(rows, target, task)
-    text, because = text_column(rows, text, target, [*(ignore or ()), *([weight] if weight else [])])
+    if exposure is not None and task == "auto":
+        task, why = "regress", "since --exposure is of counts and amounts; --task overrides"
+    else:
+        task, why = read_target(rows, target, task)
+    beside = [name for name in (weight, exposure, offset) if name]
+    text, because = text_column(rows, text, target, [*(ignore or ()), *beside])
+    if exposure is not None and likelihood is None and task == "regress":
+        parts["likelihood"] = family_with_exposure(rows, target)
     if tokens is not None and text is None:
         raise SpecError(f"--tokens {tokens!r} cuts texts; name the column that has them: --text COLUMN.")
-    options = {"ignore": ignore, "category": category, "text": text}
+    options = {"ignore": ignore, "category": category, "text": text, "offset": offset, "exposure": exposure}
     fitted = build_model(task, parts, target, **options, random_state=random_state, verbose=True)
     start = time.perf_counter()
     fitted.fit(rows, sample_weight=weight)
@@ -157,7 +177,7 @@ def fit(
     log_score = float(fitted.log_prob(known).mean())
     fitted.reading_ = kept
     fitted.save(out)
-    family = family_of(fitted, known, target, given=likelihood is not None)
+    family = family_of(fitted, known, target, given=likelihood is not None, exposure=exposure)
     result = {
         "model": str(out),
         "task": task,
@@ -178,7 +198,7 @@ def fit(
     lines(
         {
             "table": f"{table}: {known.height} rows with a target; {fitted.table_.describe().splitlines()[0]}{because}",
-            "target": f"{target}: {task}, {why}",
+            "target": f"{target}: {task}, {why}{_beside_words(exposure, offset)}",
             "model": in_words(fitted),
             "family": family,
         }
@@ -190,3 +210,13 @@ def fit(
             "next": f"likely predict {out} NEW_TABLE",
         }
     )
+
+
+def _beside_words(exposure: str | None, offset: str | None) -> str:
+    """What the mean of the target is told beside the columns.
+
+    >>> _beside_words("years", None)
+    '; its mean is per unit of years'
+    """
+    told = f"; its mean is per unit of {exposure}" if exposure else ""
+    return told + (f"; {offset} is added to η" if offset else "")

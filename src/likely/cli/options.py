@@ -103,6 +103,8 @@ def build_model(
     random_state: int = 0,
     verbose: bool = False,
     text: str | None = None,
+    offset: str | None = None,
+    exposure: str | None = None,
 ) -> TableModel:
     """The unfitted model of a table, or of its column `text`.
 
@@ -124,9 +126,9 @@ def build_model(
     if task == "classify":
         model = Classifier(**chosen, random_state=random_state, verbose=verbose)
     if text is not None:
-        return TableModel(model.set_params(**tokens), target, TextColumn(text))
+        return TableModel(model.set_params(**tokens), target, TextColumn(text), offset, exposure)
     table = Table(ignore=tuple(ignore or ()), categories=tuple(category or ()), unseen=unseen)  # type: ignore[arg-type]
-    return TableModel(model, target, table)
+    return TableModel(model, target, table, offset, exposure)
 
 
 def in_words(model: TableModel) -> str:

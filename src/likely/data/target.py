@@ -81,6 +81,26 @@ def weights_of(rows: nw.DataFrame[Any], sample_weight: Any) -> np.ndarray | None
     return weight
 
 
+def beside_of(rows: nw.DataFrame[Any], name: str, role: Literal["offset", "exposure"]) -> np.ndarray:
+    """The numbers of a column that joins η as an offset or an exposure; every row needs one.
+
+    >>> from likely.data.frame import as_frame
+    >>> beside_of(as_frame({"years": [1.0, 2.5]}), "years", "exposure")
+    array([1. , 2.5])
+    """
+    series, _ = read_written(column_of(rows, name, "The table"))
+    if kind_of(series) not in ("number", "boolean"):
+        raise DataError(f"Column {name!r}, the {role}, must hold numbers.")
+    values = as_numbers(series)
+    bad = ~np.isfinite(values) | ((values <= 0) if role == "exposure" else False)
+    if bad.any():
+        row = int(np.argmax(bad))
+        value = "no value" if np.isnan(values[row]) else f"{values[row]:g}"
+        meaning = "numbers above 0: for how long, or among how many" if role == "exposure" else "finite numbers"
+        raise DataError(f"Column {name!r}, the {role}, has {value} at row {row} (counted from 0); it takes {meaning}.")
+    return values
+
+
 def task_of(target: nw.Series[Any]) -> tuple[Literal["regress", "classify"], str]:
     """What a target asks for, and why: text and booleans are labels, numbers are quantities, few integers codes.
 

@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import cross_val_score
 
-from likely import Classifier, Regressor, TableModel, load
+from likely import Classifier, KernelRidge, Regressor, TableModel, load
 from likely.core.errors import DataError, ModelFileError, SpecError
 from likely.data import Table
 from likely.evaluate import compare
@@ -166,3 +166,45 @@ def test_a_damaged_file_is_refused(prices, tmp_path):
     path.write_bytes(path.read_bytes()[:-9])
     with pytest.raises(ModelFileError):
         load(path)
+
+
+@pytest.fixture(scope="module")
+def claims() -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    age, years = rng.normal(40, 9, 60), rng.uniform(0.5, 5, 60)
+    counts = [None, *rng.poisson(years * np.exp(0.02 * age - 1))[1:].tolist()]
+    return pl.DataFrame({"age": age, "years": years, "level": np.log(years), "claims": counts})
+
+
+@pytest.mark.parametrize("named", [{"exposure": "years"}, {"offset": "level"}])
+def test_an_exposure_or_offset_is_a_column_that_joins_every_question(claims, named, tmp_path):
+    (role, column), table = next(iter(named.items())), Table(ignore=["level" if "exposure" in named else "years"])
+    model = TableModel(Regressor(Poisson()), "claims", table, **named).fit(claims)
+    assert model.table_.feature_names_ == ["age"]
+    known = claims.drop_nulls()
+    X, y, own = model.table_.transform(known), known["claims"].to_numpy(), {role: known[column].to_numpy()}
+    inner = Regressor(Poisson()).fit(X, y, **own)
+    model.save(tmp_path / "m.likely")
+    loaded = load(tmp_path / "m.likely")
+    np.testing.assert_allclose(loaded.predict(known), inner.predict(X, **own), rtol=1e-6)
+    np.testing.assert_allclose(loaded.log_prob(claims)[1:], inner.log_prob(X, y, **own), rtol=1e-6)
+    assert loaded.score(claims) == pytest.approx(inner.score(X, y, **own), rel=1e-6)
+    by_hand = inner.summary(X, y, **own, errors="quasi")
+    assert loaded.summary(claims, errors="quasi").statistic[0] == pytest.approx(by_hand.statistic[0], rel=1e-5)
+    assert loaded.predict_interval(known)[1].shape == (59,)
+    with pytest.raises(DataError, match=f"The table has no column '{column}'"):
+        loaded.predict(claims.drop(column))
+
+
+def test_an_exposure_that_cannot_be_is_refused_by_name(claims):
+    model = TableModel(Regressor(Poisson()), "claims", exposure="years")
+    with pytest.raises(DataError, match=r"Column 'years', the exposure, has 0 at row 2 \(counted from 0\); it takes"):
+        model.fit(claims.with_columns(years=pl.Series([1.0, 1.0, 0.0, *[1.0] * 57])))
+    with pytest.raises(DataError, match="Column 'years', the exposure, has no value at row 1"):
+        model.fit(claims.with_columns(years=pl.Series([1.0, None, *[1.0] * 58])))
+    with pytest.raises(SpecError, match=r"TableModel\(exposure=3\): exposure must be the name of a column"):
+        TableModel(Regressor(), "claims", exposure=3).fit(claims)
+    with pytest.raises(SpecError, match=r"exposure='claims'\): that is the target"):
+        TableModel(Regressor(), "claims", exposure="claims").fit(claims)
+    with pytest.raises(SpecError, match=r"KernelRidge takes none; Regressor and Classifier do"):
+        TableModel(KernelRidge(), "claims", exposure="years").fit(claims)

@@ -5,6 +5,7 @@ p(target | row) = model( table(row) )
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from ...core.estimator import Estimator
 from ...data.frame import as_frame, column_of
 from ...data.reading import Reading
 from ...data.table import Table
-from ...data.target import is_missing, labels_of, numbers_of, weights_of
+from ...data.target import beside_of, is_missing, labels_of, numbers_of, weights_of
 from ...data.text_column import TextColumn
 from ..labels import is_ordered, order_of
 from ..supervised.coefficients import Columns, summarise
@@ -40,20 +41,36 @@ class TableModel(Estimator):
     target column. `table` says how columns become numbers: `Table(…)`, or `TextColumn(name)`, which gives the model the
     texts of a column. Where scikit-learn's tools hand over the target apart from the rows, `y` takes its place.
 
+    `exposure` names the column that says for how long, or among how many, the events of a row were counted, and
+    `offset` one that is added to η: no features then, and read again from the rows of every question.
+
     >>> from likely import Regressor
     >>> rows = {"area": [40, 60, 80, 90], "city": ["Oslo", "Voss", "Oslo", "Voss"], "price": [4.0, 3.0, 8.0, 6.0]}
     >>> model = TableModel(Regressor(), target="price").fit(rows)
     >>> model.predict({"area": [40, 60], "city": ["Oslo", "Voss"]}).round(2)
     array([4., 3.])
+    >>> claims = {"age": [20, 30, 40, 50], "years": [1, 2, 1, 4], "claims": [3, 4, 1, 2]}
+    >>> counts = TableModel(Regressor(likelihood="poisson"), target="claims", exposure="years").fit(claims)
+    >>> float(counts.predict({"age": [30], "years": [20]})[0] / counts.predict({"age": [30], "years": [2]})[0])
+    10.0
     """
 
     reading_: Mapping[str, Any] = MappingProxyType({})
     """How the text of tables is read, where the command line learned from one that had to be told."""
 
-    def __init__(self, model: Any, target: str, table: Table | TextColumn | None = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        target: str,
+        table: Table | TextColumn | None = None,
+        offset: str | None = None,
+        exposure: str | None = None,
+    ) -> None:
         self.model = model
         self.target = target
         self.table = table
+        self.offset = offset
+        self.exposure = exposure
 
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, frame: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -66,7 +83,8 @@ class TableModel(Estimator):
             known = f"{keep.sum()} of {len(keep)} rows" if len(keep) else "no row"
             raise DataError(f"Target column {self.target!r} has a value in {known}; at least 2 are needed.")
         weight = weights_of(rows, sample_weight)
-        apart = [self.target, *([sample_weight] if isinstance(sample_weight, str) else [])]
+        beside = self._beside(rows, keep)
+        apart = [self.target, *([sample_weight] if isinstance(sample_weight, str) else []), *self._known.values()]
         features = rows.drop([name for name in apart if name in rows.columns])
         if not features.columns:
             raise DataError(
@@ -77,32 +95,32 @@ class TableModel(Estimator):
         self.model_ = clone(self.model)
         arguments = {} if weight is None else {"sample_weight": weight[keep]}
         with self._naming(keep):
-            self.model_.fit(X, self._with_order(target, keep), **arguments)
+            self.model_.fit(X, self._with_order(target, keep), **arguments, **beside)
         self._mirror()
         return self
 
     # --- questions ----------------------------------------------------------------------------------------------
     def predict(self, frame: Any) -> np.ndarray:
         """What the model answers for each row: the mean, or the most probable class."""
-        return self.model_.predict(self._rows(frame))
+        return self.model_.predict(self._rows(frame), **self._beside(frame))
 
     def predict_dist(self, frame: Any) -> Distribution:
         """p(target | row, data) of each row."""
-        return self.model_.predict_dist(self._rows(frame))
+        return self.model_.predict_dist(self._rows(frame), **self._beside(frame))
 
     def predict_interval(self, frame: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds the target with probability `level`: (lower, upper)."""
-        return self.model_.predict_interval(self._rows(frame), level)
+        return self.model_.predict_interval(self._rows(frame), level, **self._beside(frame))
 
     def predict_proba(self, frame: Any) -> np.ndarray:
         """The probability of each class, in the order of `classes_`."""
         if not hasattr(self.model, "predict_proba"):
             raise SpecError(f"{type(self.model).__name__} has no classes, so no predict_proba; use predict_dist.")
-        return self.model_.predict_proba(self._rows(frame))
+        return self.model_.predict_proba(self._rows(frame), **self._beside(frame))
 
     def sample(self, frame: Any, n: int = 1, random_state: Any = None) -> np.ndarray:
         """Draw n targets for each row from p(target | row, data): (n, rows)."""
-        return self.model_.sample(self._rows(frame), n, random_state=random_state)
+        return self.model_.sample(self._rows(frame), n, random_state=random_state, **self._beside(frame))
 
     @property
     def log_prob_kind_(self) -> str:
@@ -114,7 +132,7 @@ class TableModel(Estimator):
         X, values, keep = self._questions(frame, y)
         out = np.zeros(len(keep))
         with self._naming(keep):
-            out[keep] = self.model_.log_prob(X, values)
+            out[keep] = self.model_.log_prob(X, values, **self._beside(frame, keep))
         return out
 
     def score(self, frame: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -122,7 +140,8 @@ class TableModel(Estimator):
         X, values, keep = self._questions(frame, y)
         weight = weights_of(as_frame(frame), sample_weight)
         with self._naming(keep):
-            return float(self.model_.score(X, values, None if weight is None else weight[keep]))
+            weight = None if weight is None else weight[keep]
+            return float(self.model_.score(X, values, weight, **self._beside(frame, keep)))
 
     def summary(
         self,
@@ -151,7 +170,8 @@ class TableModel(Estimator):
         groups = None if groups is None else np.asarray(groups)[keep]
         weight = None if weight is None else weight[keep]
         with self._naming(keep):
-            return summarise(self.model_, X, values, weight, errors, groups, level, columns)
+            beside = self._beside(rows, keep)
+            return summarise(self.model_, X, values, weight, errors, groups, level, columns, **beside)
 
     def targets(self, frame: Any) -> np.ndarray:
         """The target column as the model takes it: numbers (missing ones are NaN) or labels (missing ones are None)."""
@@ -172,6 +192,16 @@ class TableModel(Estimator):
             raise SpecError(f"TableModel(target={self.target!r}): target must be the name of a column.")
         if self.table is not None and not isinstance(self.table, Table | TextColumn):
             raise SpecError(f"TableModel(table={self.table!r}): table must be a Table(), a TextColumn() or None.")
+        for role in ("offset", "exposure"):
+            name = getattr(self, role)
+            if name is not None and not isinstance(name, str):
+                raise SpecError(f"TableModel({role}={name!r}): {role} must be the name of a column.")
+            if name is not None and role not in inspect.signature(self.model.fit).parameters:
+                raise SpecError(
+                    f"TableModel({role}={name!r}): {type(self.model).__name__} takes none; Regressor and Classifier do."
+                )
+            if name is not None and name == self.target:
+                raise SpecError(f"TableModel({role}={name!r}): that is the target; {role} is another column.")
 
     def _target_series(self, rows: nw.DataFrame[Any], y: Any) -> nw.Series[Any]:
         if y is None:
@@ -197,6 +227,19 @@ class TableModel(Estimator):
         if not keep.any():
             raise DataError(f"Target column {self.target!r} has no value in any of the {len(keep)} rows.")
         return self._rows(rows)[keep], self._values(target, keep), keep
+
+    @property
+    def _known(self) -> dict[str, str]:
+        """The columns that join η."""
+        given = {"offset": self.offset, "exposure": self.exposure}
+        return {role: name for role, name in given.items() if name is not None}
+
+    def _beside(self, frame: Any, keep: np.ndarray | slice = slice(None)) -> dict[str, np.ndarray]:
+        """Their numbers, in the rows to keep, as the model takes them."""
+        if not self._known:
+            return {}
+        rows = as_frame(frame)
+        return {role: beside_of(rows, name, role)[keep] for role, name in self._known.items()}  # type: ignore[arg-type]
 
     def _rows(self, frame: Any) -> np.ndarray:
         check_is_fitted(self, "table_")
