@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn import metrics
 
 from ..core.errors import DataError
+from ..core.takes import rows_of
 from ..models.labels import missing_among
 from .protocol import as_array
 
@@ -41,6 +42,7 @@ def rmse(actual: ArrayLike, predicted: ArrayLike, sample_weight: ArrayLike | Non
     >>> rmse([0.0, 0.0], [3.0, -3.0])
     3.0
     """
+    rows_of("rmse", "predict(X)", actual=actual, predicted=predicted)
     return float(metrics.root_mean_squared_error(actual, predicted, sample_weight=sample_weight))
 
 
@@ -50,6 +52,7 @@ def mae(actual: ArrayLike, predicted: ArrayLike, sample_weight: ArrayLike | None
     >>> mae([0.0, 0.0], [3.0, -1.0])
     2.0
     """
+    rows_of("mae", "predict(X)", actual=actual, predicted=predicted)
     return float(metrics.mean_absolute_error(actual, predicted, sample_weight=sample_weight))
 
 
@@ -59,6 +62,7 @@ def r2(actual: ArrayLike, predicted: ArrayLike, sample_weight: ArrayLike | None 
     >>> r2([1.0, 2.0, 3.0], [2.0, 2.0, 2.0])
     0.0
     """
+    rows_of("r2", "predict(X)", actual=actual, predicted=predicted)
     return float(metrics.r2_score(actual, predicted, sample_weight=sample_weight))
 
 
@@ -68,6 +72,7 @@ def accuracy(actual: ArrayLike, predicted: ArrayLike, sample_weight: ArrayLike |
     >>> accuracy(["a", "b", "b", "a"], ["a", "b", "a", "a"])
     0.75
     """
+    rows_of("accuracy", "predict(X)", actual=actual, predicted=predicted)
     return float(metrics.accuracy_score(actual, predicted, sample_weight=sample_weight))
 
 
@@ -77,6 +82,7 @@ def confusion_matrix(actual: ArrayLike, predicted: ArrayLike, labels: ArrayLike 
     >>> confusion_matrix([0, 0, 0, 1], [0, 0, 1, 1]).tolist()
     [[2, 1], [0, 1]]
     """
+    rows_of("confusion_matrix", "predict(X)", actual=actual, predicted=predicted)
     return metrics.confusion_matrix(actual, predicted, labels=labels)
 
 
@@ -86,6 +92,7 @@ def precision(actual: ArrayLike, predicted: ArrayLike, average: Average = "macro
     >>> precision([0, 0, 0, 1], [0, 0, 1, 1])
     0.75
     """
+    rows_of("precision", "predict(X)", actual=actual, predicted=predicted)
     return _plain(metrics.precision_score(actual, predicted, average=average, **{"zero_division": 0.0} | options))
 
 
@@ -95,6 +102,7 @@ def recall(actual: ArrayLike, predicted: ArrayLike, average: Average = "macro", 
     >>> recall([0, 0, 1, 1], [0, 1, 1, 1])
     0.75
     """
+    rows_of("recall", "predict(X)", actual=actual, predicted=predicted)
     return _plain(metrics.recall_score(actual, predicted, average=average, **{"zero_division": 0.0} | options))
 
 
@@ -104,6 +112,7 @@ def f1(actual: ArrayLike, predicted: ArrayLike, average: Average = "macro", **op
     >>> f1([0, 0, 1, 1], [0, 1, 0, 1])
     0.5
     """
+    rows_of("f1", "predict(X)", actual=actual, predicted=predicted)
     return _plain(metrics.f1_score(actual, predicted, average=average, **{"zero_division": 0.0} | options))
 
 
@@ -115,6 +124,7 @@ def roc_auc(actual: ArrayLike, scores: ArrayLike, **options: Any) -> float:
     >>> roc_auc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
     0.75
     """
+    rows_of("roc_auc", "predict_proba(X)", actual=actual, scores=scores)
     scores = np.asarray(scores)
     if scores.ndim == 2 and scores.shape[1] == 2:
         scores = scores[:, 1]
@@ -129,6 +139,7 @@ def brier(actual: ArrayLike, probabilities: ArrayLike, labels: Sequence[Any] | N
     >>> brier([0, 1], [0.0, 1.0]), brier([0, 1], [0.5, 0.5])
     (0.0, 0.25)
     """
+    rows_of("brier", "predict_proba(X)", actual=actual, probabilities=probabilities)
     return float(metrics.brier_score_loss(actual, probabilities, labels=labels))
 
 
@@ -138,6 +149,7 @@ def log_loss(actual: ArrayLike, probabilities: ArrayLike, labels: Sequence[Any] 
     >>> round(log_loss([0, 1], [0.5, 0.5]), 4)
     0.6931
     """
+    rows_of("log_loss", "predict_proba(X)", actual=actual, probabilities=probabilities)
     return float(metrics.log_loss(actual, probabilities, labels=labels))
 
 
@@ -152,6 +164,7 @@ def perplexity(
     >>> round(perplexity([0, 1, 2], np.full((3, 50), 1 / 50)), 6)  # uniform over V has perplexity V
     50.0
     """
+    rows_of("perplexity", "predict_proba(X)", actual=actual, probabilities=probabilities)
     chance, target = as_array(probabilities), as_array(actual)
     if chance.shape[:-1] != target.shape:
         raise DataError(

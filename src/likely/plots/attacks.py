@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.protocol import as_array
 from ..evaluate.robustness import Robustness
 from ..robust import Attacked
-from .style import ACCENT, INK, MAIN, MUTED, finish, percent, side_labels
+from .style import ACCENT, INK, MAIN, MUTED, finish, percent, side_labels, titled
 from .style import axes_of as new_axes
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ COLOURS = (MAIN, ACCENT, "#009E73", "#CC79A7", "#E69F00", MUTED)
 
 
 def robustness(
-    result: Robustness | Mapping[str, Robustness], *, title: str | None = None, ax: Axes | None = None
+    result: Robustness | Mapping[str, Robustness], *, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """What `evaluate.robustness` found: accuracy against radius; several curves by name.
 
@@ -49,7 +50,7 @@ def robustness(
         finding = _best(curves)
     norm = "∞" if math.isinf(first.norm) else f"{first.norm:g}"
     note = f"{first.count} rows; an attack that fails proves nothing, so these are upper bounds"
-    finish(ax, title=title or finding, note=note, x=f"radius in the {norm}-norm", y="accuracy")
+    finish(ax, title=titled(title, finding), note=note, x=f"radius in the {norm}-norm", y="accuracy")
     ax.yaxis.set_major_formatter(lambda value, _: percent(value))
     if len(curves) > 1:
         ends = {
@@ -74,13 +75,14 @@ def _at(curve: Robustness, radius: float) -> float:
     return float(np.interp(radius, np.r_[0.0, curve.radii], np.r_[curve.clean, curve.accuracy]))
 
 
+@takes("rows X first, then what robust.attack(model, X, y, …) gives")
 def perturbation(
     X: Any,
     found: Attacked,
     y: Any = None,
     *,
     rows: Sequence[int] | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Images as they were, what an attack added to them, and what it made of them, one column for each image.
@@ -127,7 +129,7 @@ def perturbation(
                 ax.text(middle, bottom, text, ha="center", va="center", fontsize=9, color=ink)
     ax.set_xlim(-1, len(chosen) * across - gap + 1)
     ax.set_ylim(3 * down - room / 4, -1)
-    finish(ax, title=title or f"{int(found.success.sum())} of {len(before)} rows fooled", x="", y="", grid=None)
+    finish(ax, title=titled(title, f"{int(found.success.sum())} of {len(before)} rows fooled"), x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([line * down + height / 2 for line in range(3)], ["as it was", f"change (± {reach:.2g})", "changed"])
     ax.set_aspect("equal")

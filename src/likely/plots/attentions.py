@@ -6,13 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .style import (
-    FAINT,
-    INK,
-    MAIN,
-    axes_of,
-    finish,
-)
+from .style import FAINT, INK, MAIN, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,7 +21,7 @@ END = "(end)"
 
 
 def attention(
-    model: Any, source: str, target: str | None = None, *, title: str | None = None, ax: Axes | None = None
+    model: Any, source: str, target: str | None = None, *, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """How much each token of the target, down, looks at each token of the source, across; each row sums to 1.
 
@@ -59,7 +53,12 @@ def attention(
     sure = int((weights.max(1) > HALF).sum())
     finding = f"{sure} of {len(down)} tokens look mostly at one token of the source"
     finish(
-        ax, title=title or finding, note="weights of attention; each row sums to 1", x="source", y="target", grid=None
+        ax,
+        title=titled(title, finding),
+        note="weights of attention; each row sums to 1",
+        x="source",
+        y="target",
+        grid=None,
     )
     ax.set_xticks(range(len(across)), [_shown(token) for token in across], rotation=60, ha="right")
     ax.set_yticks(range(len(down)), [_shown(token) for token in down])

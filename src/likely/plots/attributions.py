@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..theory.explain import Attribution
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +29,7 @@ def attribution(
     *,
     rows: Sequence[int] | None = None,
     names: Sequence[str] | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """What each input counts: of images a heat map over the picture, of tables a bar for each column.
@@ -75,7 +75,9 @@ def _bars(
     size = f"{values[order[-1]]:.3g}".replace("-", "−")
     whole = f"{explained.output[rows[0]]:.3g}".replace("-", "−")
     finding = f"{first} counts most: {size} of {what} {whole}" if single else f"{first} counts most"
-    finish(ax, title=title or finding, note=_note(explained, single, len(rows)), x=f"share of {what}", y="", grid="x")
+    finish(
+        ax, title=titled(title, finding), note=_note(explained, single, len(rows)), x=f"share of {what}", y="", grid="x"
+    )
     ax.set_yticks(range(len(order)), labels)
     ax.set_ylim(-0.7, len(order) - 0.3)
     return ax
@@ -120,7 +122,7 @@ def _heat(explained: Attribution, X: Any, rows: list[int], title: str | None, ax
     ax.set_ylim(2 * down - room + 1, -1)
     finding = f"Where {_what(explained, None)} comes from" if explained.of in WORDS else "Where the model looked"
     colours = "blue speaks for it, orange against it" if signed else "the stronger the blue, the more it counts"
-    finish(ax, title=title or finding, note=f"{explained.method}; {colours}", x="", y="", grid=None)
+    finish(ax, title=titled(title, finding), note=f"{explained.method}; {colours}", x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([height / 2, down + height / 2], ["as it is", "what counts"])
     ax.set_aspect("equal")

@@ -11,7 +11,7 @@ from ..core.errors import DataError
 from ..theory.capacity import capacity as capacity_of
 from ..theory.capacity import separable_fraction
 from .mixtures import COLOURS
-from .style import MUTED, axes_of, finish
+from .style import MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["capacity"]
 
 
-def capacity(dimensions: Sequence[int] = (5, 25, 200), *, title: str | None = None, ax: Axes | None = None) -> Axes:
+def capacity(dimensions: Sequence[int] = (5, 25, 200), *, title: str | None = "auto", ax: Axes | None = None) -> Axes:
     """The fraction of separable labellings of n points over n/d, for several numbers of weights d.
 
     All curves meet at n = 2d, where the fraction is one half; the larger d, the steeper they fall there.
@@ -45,7 +45,7 @@ def capacity(dimensions: Sequence[int] = (5, 25, 200), *, title: str | None = No
     ax.legend(frameon=False, fontsize=9, loc="upper right", labelcolor="linecolor")
     return finish(
         ax,
-        title=title or "A linear unit with d weights holds 2d points",
+        title=titled(title, "A linear unit with d weights holds 2d points"),
         note="dashed: n = 2d, where half of all labellings are separable, whatever d",
         x="points for each weight, n/d",
         y="fraction of labellings that are separable",

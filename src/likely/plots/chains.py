@@ -8,14 +8,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from ..core.errors import DataError
-from .style import (
-    ACCENT,
-    BAND,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-)
+from ..core.takes import takes
+from .style import ACCENT, BAND, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,12 +21,13 @@ SHOWN = 12
 """Chains that are drawn one by one; of more, every k-th."""
 
 
+@takes("draws: what sampling.sample(…) gives, or an array (chains, draws, …)")
 def trace(
     chains: Any,
     coordinate: int | tuple[int, ...] = 0,
     *,
     name: str | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The draws of one coordinate in their order, one line per chain, with their density at the right.
@@ -60,16 +55,17 @@ def trace(
     side.axis("off")
     few = f"every {-(-count // SHOWN)}th of {count} chains" if count > SHOWN else f"{count} chains"
     note = f"{few}, {length} draws each; their densities at the right"
-    return finish(ax, title=title or _finding(draws, label), x="draw", y=label, note=note)
+    return finish(ax, title=titled(title, _finding(draws, label)), x="draw", y=label, note=note)
 
 
+@takes("draws: what sampling.sample(…) gives, or an array (chains, draws, …)")
 def rank(
     chains: Any,
     coordinate: int | tuple[int, ...] = 0,
     *,
     bins: int = 20,
     name: str | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """How often the draws of each chain are small or large among all draws: level where chains agree.
@@ -99,7 +95,12 @@ def rank(
     ax.set_xlim(0, 1)
     note = f"{count} chains, {length} draws each; grey: 95 % of bars if draws were independent"
     return finish(
-        ax, title=title or _finding(draws, label), x="rank among all draws", y="relative count", note=note, grid="y"
+        ax,
+        title=titled(title, _finding(draws, label)),
+        x="rank among all draws",
+        y="relative count",
+        note=note,
+        grid="y",
     )
 
 

@@ -7,18 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.takes import takes
 from ..evaluate.comparison import Leaderboard
 from ..evaluate.decomposition import BiasVariance
 from ..evaluate.result import plus_minus
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    side_labels,
-)
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["bias_variance", "leaderboard"]
 
 
-def leaderboard(board: Leaderboard, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+@takes("what evaluate.compare(models, X, y) gives", Leaderboard)
+def leaderboard(board: Leaderboard, *, title: str | None = "auto", ax: Axes | None = None) -> Axes:
     """Cross-validated scores ± standard error, best on top; the paired difference to the best stands at the right.
 
     >>> from likely.evaluate.comparison import Entry
@@ -51,7 +45,7 @@ def leaderboard(board: Leaderboard, *, title: str | None = None, ax: Axes | None
         ax.text(1.02, place, note.replace("-", "−"), transform=right, va="center", color=colour, fontsize=9)
     finish(
         ax,
-        title=title or _leader(board),
+        title=titled(title, _leader(board)),
         note="at the right: paired difference to the best ± standard error",
         x="cross-validated log score in nats per row, ± standard error",
         y="",
@@ -62,11 +56,12 @@ def leaderboard(board: Leaderboard, *, title: str | None = None, ax: Axes | None
     return ax
 
 
+@takes("what evaluate.bias_variance(model, …) gives, or several by name", BiasVariance)
 def bias_variance(
     results: BiasVariance | Mapping[Any, BiasVariance],
     *,
     x_label: str = "model",
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """bias² + variance + noise as stacked bars, and the measured error ± 2 standard errors, which should end there.
@@ -97,7 +92,7 @@ def bias_variance(
     ax.errorbar(places, error, spread, fmt="o", color=INK, markersize=4.5, linewidth=1.4, label="measured")
     finish(
         ax,
-        title=title or _least(named, x_label),
+        title=titled(title, _least(named, x_label)),
         note="dots: measured on new targets ± 2 standard errors",
         x=x_label if len(named) > 1 else "",
         y="squared error",

@@ -8,15 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-)
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +22,7 @@ ARROWS = 8
 """Columns drawn as arrows: those that weigh most."""
 
 
-def components(model: Any, X: Any = None, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+def components(model: Any, X: Any = None, *, title: str | None = "auto", ax: Axes | None = None) -> Axes:
     """A fitted `PCA` or `FactorAnalysis`: each component's fraction of variance; with X, the rows in the first two.
 
     In the picture of rows, arrows show the columns: a row far along an arrow is high in that column.
@@ -90,7 +82,7 @@ def _bars(fractions: np.ndarray, title: str | None, ax: Axes | None) -> Axes:
     finding = f"{who} {percent(fractions[:enough].sum())} of the variance"
     note = "" if drawn == len(fractions) else f"the first {drawn} of {len(fractions)} components"
     ax.set(ylim=(0, 1.12), xlim=(0.4, max(drawn, 3) + 0.6))
-    finish(ax, title=title or finding, note=note, x="component", y="fraction of the variance", grid="y")
+    finish(ax, title=titled(title, finding), note=note, x="component", y="fraction of the variance", grid="y")
     ax.set_xticks(place if drawn <= 15 else place[4::5])
     ax.set_yticks([0, 0.25, 0.5, 0.75, 1.0], [percent(tick) for tick in (0, 0.25, 0.5, 0.75, 1.0)])
     return ax
@@ -116,7 +108,7 @@ def _scores(model: Any, X: Any, fractions: np.ndarray, title: str | None, ax: Ax
     finding = f"The first two components hold {percent(fractions[:2].sum())} of the variance"
     most = "arrows: columns" if len(arrows) <= ARROWS else f"arrows: the {ARROWS} columns that weigh most"
     note = f"{len(scores)} rows; {most}"
-    return finish(ax, title=title or finding, note=note, x=f"component 1 ({first})", y=f"component 2 ({second})")
+    return finish(ax, title=titled(title, finding), note=note, x=f"component 1 ({first})", y=f"component 2 ({second})")
 
 
 def _short(name: str) -> str:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.protocol import as_array
-from .style import INK, axes_of, finish, percent
+from .style import INK, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
 __all__ = ["confusion"]
 
 
+@takes("counts, actual by predicted: evaluate.confusion_matrix(y, model.predict(X))")
 def confusion(
-    matrix: Any, labels: Sequence[Any] | None = None, *, title: str | None = None, ax: Axes | None = None
+    matrix: Any, labels: Sequence[Any] | None = None, *, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """What `evaluate.confusion_matrix` found, with counts in the cells.
 
@@ -43,7 +45,7 @@ def confusion(
             ax.text(column, row, f"{counts[row, column]:g}", ha="center", va="center", color=colour, fontsize=9)
     finding = f"{percent(np.trace(counts) / max(counts.sum(), 1))} are right"
     note = _worst(counts, names)
-    finish(ax, title=title or finding, note=note, x="predicted class", y="actual class", grid=None)
+    finish(ax, title=titled(title, finding), note=note, x="predicted class", y="actual class", grid=None)
     wide = max(map(len, names)) > 4
     ax.set_xticks(range(len(names)), names, rotation=40 if wide else 0, ha="right" if wide else "center")
     ax.set_yticks(range(len(names)), names)

@@ -8,15 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..theory.convergence import Convergence
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    axes_of,
-    finish,
-    side_labels,
-)
+from .style import ACCENT, INK, MAIN, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +20,12 @@ __all__ = ["convergence"]
 COLOURS = (MAIN, ACCENT, "#009E73", "#CC79A7", INK)
 
 
+@takes("what the functions of theory.convergence give, or several by name", Convergence)
 def convergence(
     curves: Convergence | Mapping[str, Convergence],
     *,
     powers: bool = False,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Measured curves (lines) below their bounds (dashes), on a logarithmic scale; one, or several by name.
@@ -64,7 +59,7 @@ def convergence(
     broken = [name for name, curve in named.items() if not curve.holds]
     finish(
         ax,
-        title=title or (f"Above the bound: {', '.join(broken)}" if broken else "Below the bound at every step"),
+        title=titled(title, f"Above the bound: {', '.join(broken)}" if broken else "Below the bound at every step"),
         note="lines: measured; dashes: bound",
         x="step",
         y=quantities.pop(),

@@ -7,15 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..theory.double_descent import DoubleDescent
-from .style import (
-    ACCENT,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    side_labels,
-)
+from .style import ACCENT, MAIN, MUTED, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +20,9 @@ SMALLEST = 0.05
 """Training errors below this fraction of the least error on new rows are drawn there: exact fits have the error 0."""
 
 
+@takes("what theory.double_descent(…) gives", DoubleDescent)
 def double_descent(
-    curve: DoubleDescent, *, x_label: str = "features", title: str | None = None, ax: Axes | None = None
+    curve: DoubleDescent, *, x_label: str = "features", title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """Errors on training and new rows (with quartiles) by size, and the interpolation threshold.
 
@@ -52,7 +47,7 @@ def double_descent(
     ax.set_ylim(least / 1.5)
     finish(
         ax,
-        title=title or f"Error on new rows peaks at {curve.peak:g} {x_label}, and is least at {curve.best:g}",
+        title=titled(title, f"Error on new rows peaks at {curve.peak:g} {x_label}, and is least at {curve.best:g}"),
         note="medians and quartiles over fits; exact fits are drawn at the bottom",
         x=x_label,
         y=curve.measure,

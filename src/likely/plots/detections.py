@@ -11,7 +11,7 @@ import torch
 
 from ..core.errors import DataError
 from ..evaluate.detections import RECALLS, AveragePrecision
-from .style import INK, MUTED, axes_of, finish, side_labels
+from .style import INK, MUTED, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +31,7 @@ def detections(
     truth: Any = None,
     bands: float = 1.0,
     classes: Iterable[Any] | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The boxes that `Detector.detect` gives for an image: class, probability, and how sure every edge is.
@@ -77,7 +77,7 @@ def detections(
     size = "the standard deviation" if bands == 1 else f"{bands:g} standard deviations"
     note = f"bands: ± {size} of each edge" if len(objects) and bands else ""
     note += f"; numbers alone are {quiet}" if note and quiet else ""
-    finish(ax, title=title or finding, note=note, x="", y="", grid=None)
+    finish(ax, title=titled(title, finding), note=note, x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_xlim(0, width)
@@ -86,7 +86,7 @@ def detections(
 
 
 def precision_recall(
-    measured: AveragePrecision, *, overlap: float = 0.5, title: str | None = None, ax: Axes | None = None
+    measured: AveragePrecision, *, overlap: float = 0.5, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """Precision at each recall, a line for each class, from `evaluate.average_precision`; AP is the area below it.
 
@@ -113,7 +113,7 @@ def precision_recall(
     ax.set_xlim(0, 1.0)
     side_labels(ax, 1.0, ends)
     note = f"mean over IoU {measured.overlaps[0]:g} to {measured.overlaps[-1]:g}: {measured.value:.3f}"
-    heading = title or f"mAP {value:.3f} at an IoU of {overlap:g} or more"
+    heading = titled(title, f"mAP {value:.3f} at an IoU of {overlap:g} or more")
     finish(ax, title=heading, note=note, x="recall: true boxes that are detected", y="precision")
     ax.tick_params(colors=MUTED)
     ax.title.set_color(INK)

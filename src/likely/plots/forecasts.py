@@ -9,17 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.protocol import as_array
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-    side_labels,
-)
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["forecast"]
 
 
+@takes("a fitted KalmanFilter, and the series X", "forecast")
 def forecast(
     model: Any,
     X: Any,
@@ -39,7 +32,7 @@ def forecast(
     times: Any = None,
     label: str = "x",
     x_label: str = "step",
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """One column of a series, its smoothed signal, and the next `steps` steps with central intervals of these levels.
@@ -89,7 +82,7 @@ def forecast(
     ax.margins(x=0.02)
     side_labels(ax, later[-1], names)
     note = f"dots: seen · thin line: smoothed signal · thick line: forecast{rings}"
-    return finish(ax, title=title or finding, note=note, x=x_label, y=label)
+    return finish(ax, title=titled(title, finding), note=note, x=x_label, y=label)
 
 
 def _draw_actual(

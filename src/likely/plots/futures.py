@@ -9,16 +9,9 @@ import numpy as np
 import torch
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..probability.quantiles import quantile
-from .style import (
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-    side_labels,
-)
+from .style import INK, MAIN, MUTED, axes_of, finish, percent, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["future"]
 
 
+@takes("a fitted Forecaster, and how many steps", "series_")
 def future(
     model: Any,
     steps: int = 12,
@@ -36,7 +30,7 @@ def future(
     past: int | None = None,
     covariates: Any = None,
     label: str | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The series that a `Forecaster` was fitted to, and the next `steps` steps with central intervals of these levels.
@@ -79,6 +73,6 @@ def future(
     side_labels(ax, later[-1], names)
     label = label or (data.channels[channel] if data.form != "array" else "y")
     fan = " and ".join(percent(level) for level in reversed(levels))
-    finding = title or f"{label}: the next {steps} steps, with {fan} intervals"
+    finding = titled(title, f"{label}: the next {steps} steps, with {fan} intervals")
     note = f"black: seen · blue: the median of each step, by {model.network}"
     return finish(ax, title=finding, note=note, x="step" if data.calendar.kind == "number" else "", y=label)

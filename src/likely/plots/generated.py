@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.generated.pairs import pair_of
 from ..evaluate.protocol import as_array
 from .mixtures import COLOURS
-from .style import ACCENT, MAIN, MUTED, axes_of, finish
+from .style import ACCENT, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,7 +23,8 @@ CROWDED = 40.0
 MARKS = ("o", "^", "s", "D")
 
 
-def image_grid(images: Any, *, columns: int | None = None, title: str = "", ax: Axes | None = None) -> Axes:
+@takes("images (n, h, w): of a model, model.sample(n)")
+def image_grid(images: Any, *, columns: int | None = None, title: str | None = "", ax: Axes | None = None) -> Axes:
     """Images (n, c, h, w) or (n, h, w) beside and below each other, on one grey scale, or in colour for three channels.
 
     >>> image_grid(np.zeros((6, 1, 8, 8)), columns=3).get_images()[0].get_array().shape
@@ -52,13 +54,14 @@ def image_grid(images: Any, *, columns: int | None = None, title: str = "", ax: 
     return ax
 
 
+@takes("rows of the data, and generated ones: model.sample(n)")
 def pairs(
     real: Any,
     generated: Any,
     *,
     columns: tuple[int, int] = (0, 1),
     names: tuple[str, str] | None = None,
-    title: str = "Generated rows beside the data",
+    title: str | None = "Generated rows beside the data",
     most: int = 2000,
     ax: Axes | None = None,
 ) -> Axes:
@@ -84,7 +87,7 @@ def pairs(
 
 
 def latent_map(
-    model: Any, X: Any, labels: Any = None, *, title: str = "Codes of the rows", ax: Axes | None = None
+    model: Any, X: Any, labels: Any = None, *, title: str | None = "Codes of the rows", ax: Axes | None = None
 ) -> Axes:
     """The first two numbers of each row's code, `model.transform(X)`, in the colours of labels.
 
@@ -124,7 +127,7 @@ def trajectory(
     columns: tuple[int, int] = (0, 1),
     names: tuple[str, str] | None = None,
     ends: tuple[str, str] = ("noise", "rows"),
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The ways of rows through the steps of a flow or a diffusion, (steps, n, d): lines from the first to the last.
@@ -148,7 +151,7 @@ def trajectory(
     for at, colour, label in ((0, ACCENT, ends[0]), (-1, MAIN, ends[1])):
         ax.scatter(ways[at, :, 0], ways[at, :, 1], s=11, c=colour, linewidths=0, label=label, zorder=3)
     labels = names or (f"column {first}", f"column {second}")
-    finish(ax, title=title or f"From {ends[0]} to {ends[1]}", x=labels[0], y=labels[1])
+    finish(ax, title=titled(title, f"From {ends[0]} to {ends[1]}"), x=labels[0], y=labels[1])
     _legend(ax, loc="best")
     return ax
 

@@ -10,14 +10,7 @@ import numpy as np
 from ..core.errors import DataError
 from ..theory.gradient_health import Autocorrelation, GradientHealth
 from .mixtures import COLOURS
-from .style import (
-    INK,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-    side_labels,
-)
+from .style import INK, MUTED, axes_of, finish, percent, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +22,7 @@ DEAD = 0.5
 
 
 def gradients(
-    reports: GradientHealth | Mapping[str, GradientHealth], *, title: str | None = None, ax: Axes | None = None
+    reports: GradientHealth | Mapping[str, GradientHealth], *, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """Gradient norms by layer on a logarithmic scale and, below, activations; one report or several by name.
 
@@ -69,7 +62,7 @@ def gradients(
     ax.margins(x=0.02)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     note = "rings: half or more of the units are dead" if marked else ""
-    finish(ax, title=title or _finding(named), note=note, x="", y="gradient norm")
+    finish(ax, title=titled(title, _finding(named)), note=note, x="", y="gradient norm")
     finish(below, title="", x="layer, from the input", y="activation")
     ax.tick_params(labelbottom=False)
     side_labels(below, max(len(report.layers) for report in named.values()), ends)
@@ -79,7 +72,7 @@ def gradients(
 def shattering(
     measured: Autocorrelation | GradientHealth | Mapping[str, Autocorrelation | GradientHealth],
     *,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """How alike input gradients are at points of a line, over how far apart these are; one curve or several by name.
@@ -111,7 +104,7 @@ def shattering(
     side_labels(ax, max(float(curve.lags[-1]) for curve in curves.values()), ends)
     return finish(
         ax,
-        title=title or _likeness(curves),
+        title=titled(title, _likeness(curves)),
         note="1: the same gradient · 0: white noise",
         x="distance of two points, as a fraction of the line",
         y="autocorrelation",

@@ -9,14 +9,7 @@ from torch import Tensor
 
 from ..core.errors import DataError
 from ..theory.implicit_regularisation import ImplicitRegularisation
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    axes_of,
-    finish,
-    side_labels,
-)
+from .style import ACCENT, INK, MAIN, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,7 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["implicit_regularisation"]
 
 
-def implicit_regularisation(paths: ImplicitRegularisation, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+def implicit_regularisation(
+    paths: ImplicitRegularisation, *, title: str | None = "auto", ax: Axes | None = None
+) -> Axes:
     """The path of gradient descent and both flows in the plane, for two parameters; for more, distances at each step.
 
     >>> import torch
@@ -44,8 +39,8 @@ def implicit_regularisation(paths: ImplicitRegularisation, *, title: str | None 
     ax = axes_of(ax, 6.8, 4.4)
     note = f"largest distance of gradient descent to the flow of L {plain:.2g}, of L + α/4‖∇L‖² {modified:.2g}"
     if paths.path.shape[1] == 2:
-        return _plane(ax, paths, title or text, note)
-    return _distances(ax, paths, title or text, note)
+        return _plane(ax, paths, titled(title, text), note)
+    return _distances(ax, paths, titled(title, text), note)
 
 
 def _plane(ax: Axes, paths: ImplicitRegularisation, title: str, note: str) -> Axes:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
-from .style import FAINT, INK, MAIN, MUTED, axes_of, finish
+from .style import FAINT, INK, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,7 +17,7 @@ __all__ = ["importance", "partial_dependence"]
 
 
 def importance(
-    result: Any, names: Sequence[str] | None = None, *, title: str | None = None, ax: Axes | None = None
+    result: Any, names: Sequence[str] | None = None, *, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """What `sklearn.inspection.permutation_importance` measured: how much worse the score is without each column.
 
@@ -49,14 +49,14 @@ def importance(
     finding = f"{labels[best]} matters most: without it the score falls by {mean[best]:.2g}"
     finding = finding if clear[best] else "No column matters beyond chance"
     note = "± 2 standard deviations over shuffles"
-    finish(ax, title=title or finding, note=note, x="loss of score when the column is shuffled", y="", grid="x")
+    finish(ax, title=titled(title, finding), note=note, x="loss of score when the column is shuffled", y="", grid="x")
     ax.set_yticks(range(len(mean)), [labels[row] for row in order], color=INK)
     ax.set_ylim(-0.6, len(mean) - 0.4)
     return ax
 
 
 def partial_dependence(
-    result: Any, name: str = "x", *, label: str = "prediction", title: str | None = None, ax: Axes | None = None
+    result: Any, name: str = "x", *, label: str = "prediction", title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """What `sklearn.inspection.partial_dependence` measured for one column: the mean prediction at each of its values.
 
@@ -83,7 +83,7 @@ def partial_dependence(
     for line in () if single is None else single[: min(len(single), 100)]:
         ax.plot(grid, line, color=FAINT, linewidth=0.7)
     ax.plot(grid, mean, color=MAIN, linewidth=2)
-    finish(ax, title=title or _movement(mean, name, label), x=name, y=f"mean {label}")
+    finish(ax, title=titled(title, _movement(mean, name, label)), x=name, y=f"mean {label}")
     return ax
 
 

@@ -10,14 +10,7 @@ import numpy as np
 from ..core.errors import DataError, SpecError
 from ..theory.convolution import Kind, toeplitz
 from ..theory.differentiate import hessian, jacobian
-from .style import (
-    ACCENT,
-    FAINT,
-    INK,
-    MAIN,
-    axes_of,
-    finish,
-)
+from .style import ACCENT, FAINT, INK, MAIN, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,7 +24,7 @@ SMALL = 1e-9
 
 
 def derivatives(
-    function: Any, x: Any, *, order: Literal[1, 2] = 1, title: str | None = None, ax: Axes | None = None
+    function: Any, x: Any, *, order: Literal[1, 2] = 1, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """∂f/∂x at x, outputs down and inputs across; with `order=2`, ∂²f/∂x² of a function with one output.
 
@@ -56,7 +49,7 @@ def derivatives(
             raise DataError(f"function must have one output to have one Hessian; it has {whole.size // inputs**2}.")
         matrix = whole.reshape(inputs, inputs)
         finding, note, rows = _curvature(matrix), f"Hessian ∂²f/∂x² at x, {inputs} × {inputs}", "input"
-    return _drawn(matrix, title or finding, note, "input", rows, ax)
+    return _drawn(matrix, titled(title, finding), note, "input", rows, ax)
 
 
 def convolution(
@@ -67,7 +60,7 @@ def convolution(
     padding: Literal["valid", "zero", "full", "circular", "reflect"] = "valid",
     stride: int = 1,
     dilation: int = 1,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The matrix T(w) of a convolution, outputs down and inputs across: the same numbers along each diagonal.
@@ -83,7 +76,7 @@ def convolution(
     reach = f"{most}" if (matrix != 0).sum(1).min() == most else f"up to {most}"
     finding = f"Each output reads {reach} of {inputs} inputs, by the same {_counted(weights, 'weight')}"
     note = f"{kind} as a matrix, {len(matrix)} × {inputs}: padding {padding}, stride {stride}, dilation {dilation}"
-    return _drawn(matrix, title or finding, note, "input", "output", ax)
+    return _drawn(matrix, titled(title, finding), note, "input", "output", ax)
 
 
 def _drawn(matrix: np.ndarray, title: str, note: str, x: str, y: str, ax: Axes | None) -> Axes:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.protocol import as_array
-from .style import axes_of, finish, percent
+from .style import axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,13 +20,14 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7
 """Told apart by colour-blind readers; after the last the first comes again."""
 
 
+@takes("a fitted GaussianMixture, and its rows X", "weights_")
 def mixture(
     model: Any,
     X: Any,
     *,
     columns: tuple[int, int] = (0, 1),
     names: tuple[str, str] | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     most: int = 2000,
     ax: Axes | None = None,
 ) -> Axes:
@@ -61,7 +63,7 @@ def mixture(
     known = getattr(model, "feature_names_in_", None)
     labels = names or tuple(f"column {j}" if known is None else str(known[j]) for j in columns)
     note = "ellipses: 1σ and 2σ, with component and weight; clear: a probability of 90%"
-    finish(ax, title=title or _finding(model.weights_, responsibilities), note=note, x=labels[0], y=labels[1])
+    finish(ax, title=titled(title, _finding(model.weights_, responsibilities)), note=note, x=labels[0], y=labels[1])
     ax.autoscale_view()
     return ax
 

@@ -8,19 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..core.takes import takes
 from ..models.bayesian_network.dag import Dag
 from ..models.bayesian_network.layers import Drawing, draw_layers
 from ..models.bayesian_network.model import BayesianNetwork
-from .style import (
-    ACCENT,
-    BAND,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-)
+from .style import ACCENT, BAND, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +27,13 @@ MANY = 20
 """From this many variables on, a box tells the most probable state alone."""
 
 
+@takes("a BayesianNetwork", BayesianNetwork)
 def network_graph(
     model: BayesianNetwork,
     evidence: Mapping[str, Any] | None = None,
     soft: Mapping[str, Mapping[Any, float]] | None = None,
     *,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Boxes for variables, arrows from parents to children; a fitted network shows p(state | evidence) as bars.
@@ -65,7 +58,7 @@ def network_graph(
         for parent in dag.parents[variable]:
             _arrow(ax, drawing, y, heights, parent, variable)
     finding, note = _finding(model, dag, marginals, evidence, soft)
-    finish(ax, title=title or finding, note=note, x="", y="", grid=None)
+    finish(ax, title=titled(title, finding), note=note, x="", y="", grid=None)
     ax.set(xticks=[], yticks=[], aspect="equal")
     sides = [
         *drawing.places[:, 0] - 0.5,

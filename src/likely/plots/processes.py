@@ -8,17 +8,9 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..core.random import isolated, seed_of
+from ..core.takes import takes
 from ..evaluate.protocol import as_array
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-    side_labels,
-)
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["process"]
 
 
+@takes("a fitted GaussianProcess, its rows X and targets y", "predict_dist")
 def process(
     model: Any,
     X: Any,
@@ -37,7 +30,7 @@ def process(
     points: int = 300,
     x_label: str = "x",
     label: str = "y",
-    title: str | None = None,
+    title: str | None = "auto",
     random_state: Any = 0,
     ax: Axes | None = None,
 ) -> Axes:
@@ -88,4 +81,4 @@ def process(
     ax.margins(x=0.02)
     side_labels(ax, float(grid[-1, 0]), names)
     note = f"log evidence {model.log_evidence_:.4g}"
-    return finish(ax, title=title or finding, note=note, x=x_label, y=label)
+    return finish(ax, title=titled(title, finding), note=note, x=x_label, y=label)

@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..theory.receptive_field import Field, receptive_field, receptive_gradient, receptive_span
-from .style import (
-    ACCENT,
-    FAINT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-)
+from .style import ACCENT, FAINT, INK, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +22,7 @@ def receptive(
     *,
     position: Sequence[int] | None = None,
     rows: int = 256,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The field of one unit after the last convolution (the middle one if no position is given).
@@ -53,7 +45,7 @@ def receptive(
     note = "shade: how much it changes with each, for random weights" if seen.ndim == 2 else ""
     note = note or "curve: how much it changes with each, for random weights · bars: fields"
     x, y = ("column", "row") if seen.ndim == 2 else ("position", "mean |gradient|, largest = 1")
-    return finish(ax, title=title or finding, note=note, x=x, y=y, grid=None)
+    return finish(ax, title=titled(title, finding), note=note, x=x, y=y, grid=None)
 
 
 def _draw_image(ax: Axes, seen: np.ndarray, span: tuple[slice, ...], wider: list[tuple[int, Field]]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..theory.weisfeiler_lehman import graph_of, weisfeiler_lehman
 from .graph_layout import edge_pairs, node_places
-from .style import INK, MUTED, axes_of, finish
+from .style import INK, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +26,7 @@ def refinement(
     iterations: int | None = None,
     *,
     places: Any = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """A graph with the colour of each node after so many refinements (None: until they are stable).
@@ -57,7 +57,7 @@ def refinement(
         finding = "Refinement tells " + ("no two nodes apart" if kinds == 1 else "every node from every other")
     when = "until nothing changes" if iterations is None else f"{iterations} refinement" + "s" * (iterations != 1)
     note = f"Weisfeiler–Lehman colours, {when}; nodes of one number look the same to a graph network"
-    finish(ax, title=title or finding, note=note, x="", y="", grid=None)
+    finish(ax, title=titled(title, finding), note=note, x="", y="", grid=None)
     ax.set(xticks=[], yticks=[], aspect="equal")
     ax.margins(0.1)
     ax.autoscale_view()

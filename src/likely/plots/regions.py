@@ -10,14 +10,7 @@ import numpy as np
 from ..core.errors import DataError
 from ..theory.linear_regions import LineRegions, PlaneRegions
 from .mixtures import COLOURS
-from .style import (
-    ACCENT,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    side_labels,
-)
+from .style import ACCENT, MAIN, MUTED, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +26,7 @@ def regions(
     *,
     level: float = 0.0,
     names: tuple[str, str] | None = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The map of a plane that `theory.regions_in_plane` found: each linear region has a tint of its own.
@@ -75,11 +68,11 @@ def regions(
     count = len(plane)
     finding = f"{count:,} linear region{'s' if count > 1 else ''}"
     first, second = names or (("x₀", "x₁") if len(plane.origin) == 2 else ("u", "v"))
-    return finish(ax, title=title or finding, note=note, x=first, y=second, grid=None)
+    return finish(ax, title=titled(title, finding), note=note, x=first, y=second, grid=None)
 
 
 def breakpoints(
-    line: LineRegions, *, names: Any = None, label: str = "η", title: str | None = None, ax: Axes | None = None
+    line: LineRegions, *, names: Any = None, label: str = "η", title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """A network's outputs along the line of `theory.regions_on_line`: straight between dots, bent at each of them.
 
@@ -118,7 +111,7 @@ def breakpoints(
     count = len(line)
     bends = f" with {count - 1} breakpoint{'s' if count > 2 else ''}" if count > 1 else ""
     finding = f"{count:,} linear region{'s' if count > 1 else ''}{bends}"
-    return finish(ax, title=title or finding, x="x" if alone else "fraction of the way", y=label)
+    return finish(ax, title=titled(title, finding), x="x" if alone else "fraction of the way", y=label)
 
 
 def _borders(plane: PlaneRegions) -> list[Any]:

@@ -9,19 +9,10 @@ import numpy as np
 from scipy.stats import t
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.metrics import r2, rmse
 from ..evaluate.protocol import as_array, opened
-from .style import (
-    ACCENT,
-    FAINT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-    side_labels,
-)
+from .style import ACCENT, FAINT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["coefficients", "predictions", "predictive_band", "residuals"]
 
 
+@takes("a fitted model, its rows X and targets y", "predict")
 def predictions(
     model: Any,
     X: Any,
@@ -36,7 +28,7 @@ def predictions(
     *,
     level: float = 0.9,
     label: str = "y",
-    title: str | None = None,
+    title: str | None = "auto",
     most: int = 400,
     ax: Axes | None = None,
 ) -> Axes:
@@ -71,9 +63,10 @@ def predictions(
         ax.annotate(
             "● outside the interval", (0.98, 0.03), xycoords="axes fraction", ha="right", color=ACCENT, fontsize=9
         )
-    return finish(ax, title=title or finding, note=note, x=f"predicted {label}", y=f"actual {label}")
+    return finish(ax, title=titled(title, finding), note=note, x=f"predicted {label}", y=f"actual {label}")
 
 
+@takes("a fitted model, its rows X and targets y", "predict_dist")
 def predictive_band(
     model: Any,
     X: Any,
@@ -83,7 +76,7 @@ def predictive_band(
     points: int = 300,
     x_label: str = "x",
     label: str = "y",
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The prediction along one input with the central intervals of these levels, and the data.
@@ -114,9 +107,12 @@ def predictive_band(
     ax.margins(x=0.02)
     side_labels(ax, float(grid[-1, 0]), names)
     bands = " and ".join(percent(level) for level in sorted(levels))
-    return finish(ax, title=title or f"{label} given {x_label}: prediction with {bands} intervals", x=x_label, y=label)
+    return finish(
+        ax, title=titled(title, f"{label} given {x_label}: prediction with {bands} intervals"), x=x_label, y=label
+    )
 
 
+@takes("a fitted model, its rows X and targets y", "predict")
 def residuals(
     model: Any,
     X: Any,
@@ -124,7 +120,7 @@ def residuals(
     *,
     bins: int = 10,
     label: str = "y",
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Actual − predicted over the prediction, with means of equal-sized bins ± 2 standard errors: flat at 0 is right.
@@ -151,15 +147,16 @@ def residuals(
     colour = ACCENT if clear else MAIN
     ax.errorbar(centre, height, 2 * error, fmt="o-", color=colour, markersize=4.5, linewidth=1.5, label="mean ± 2 s.e.")
     note = f"line: mean of each of {len(groups)} equal parts ± 2 standard errors"
-    return finish(ax, title=title or finding, note=note, x=f"predicted {label}", y=f"actual − predicted {label}")
+    return finish(ax, title=titled(title, finding), note=note, x=f"predicted {label}", y=f"actual − predicted {label}")
 
 
+@takes("names, values and standard errors: of a model its summary() has terms, estimate and standard_error")
 def coefficients(
     names: Sequence[str],
     values: Any,
     standard_errors: Any = None,
     *,
-    title: str | None = None,
+    title: str | None = "auto",
     x_label: str = "coefficient",
     ax: Axes | None = None,
 ) -> Axes:
@@ -181,7 +178,7 @@ def coefficients(
         colour = MAIN if away[row] else MUTED
         ax.plot([0, value[row]], [place, place], color=FAINT, linewidth=1.2, zorder=1)
         ax.errorbar(value[row], place, xerr=2 * error[row] or None, fmt="o", color=colour, markersize=5, linewidth=1.5)
-    finish(ax, title=title or _coefficients_finding(names, value, error, away), x=x_label, y="", grid="x")
+    finish(ax, title=titled(title, _coefficients_finding(names, value, error, away)), x=x_label, y="", grid="x")
     ax.set_yticks(range(len(names)), [str(names[row]) for row in order], color=INK)
     ax.set_ylim(-0.6, len(names) - 0.4)
     return ax

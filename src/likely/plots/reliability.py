@@ -8,19 +8,10 @@ import numpy as np
 from scipy.stats import binom
 
 from ..core.errors import DataError
+from ..core.takes import takes
 from ..evaluate.intervals import Coverage
 from ..evaluate.reliability import PIT, Reliability
-from .style import (
-    ACCENT,
-    BAND,
-    FAINT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-)
+from .style import ACCENT, BAND, FAINT, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["calibration", "coverage"]
 
 
-def calibration(result: Reliability | PIT, *, bins: int = 20, title: str | None = None, ax: Axes | None = None) -> Axes:
+def calibration(
+    result: Reliability | PIT, *, bins: int = 20, title: str | None = "auto", ax: Axes | None = None
+) -> Axes:
     """What `evaluate.calibration` found: a reliability diagram for classes, a PIT histogram for numbers.
 
     >>> result = Reliability(np.array([0.3, 0.7]), np.array([0.3, 0.7]), np.array([0.1, 0.1]), np.array([20, 20]), 0.0)
@@ -42,7 +35,8 @@ def calibration(result: Reliability | PIT, *, bins: int = 20, title: str | None 
     raise DataError(f"calibration draws what evaluate.calibration returns; found a {type(result).__name__}.")
 
 
-def coverage(result: Coverage, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+@takes("what evaluate.coverage(model, X, y) gives", Coverage)
+def coverage(result: Coverage, *, title: str | None = "auto", ax: Axes | None = None) -> Axes:
     """Measured against promised coverage; grey is where right intervals fall 95 times in 100.
 
     >>> result = Coverage(np.array([0.9]), np.array([0.91]), np.array([0.01]), width=np.array([2.0]), count=900)
@@ -70,7 +64,7 @@ def coverage(result: Coverage, *, title: str | None = None, ax: Axes | None = No
             color=ACCENT if wrong else INK,
         )
     ax.set(xlim=(0, 1.03), ylim=(0, 1.03), aspect="equal")
-    finding = title or _coverage_finding(result, off)
+    finding = titled(title, _coverage_finding(result, off))
     note = f"{result.count} targets; grey: ± 2 standard errors of right intervals"
     return _in_percent(finish(ax, title=finding, note=note, x="promised coverage", y="measured coverage"))
 
@@ -104,7 +98,7 @@ def _reliability(result: Reliability, title: str | None, ax: Axes | None) -> Axe
     finish(counts, title="", x="confidence", y="rows", grid="y")
     finish(
         ax,
-        title=title or finding,
+        title=titled(title, finding),
         note=f"{error}; grey: ± 2 standard errors if calibrated",
         x="",
         y="how often it came true",
@@ -126,7 +120,7 @@ def _pit(result: PIT, bins: int, title: str | None, ax: Axes | None) -> Axes:
     ax.set(xlim=(0, 1), ylim=(0, max(1.2 * high, 1.05 * float(height.max()))))
     return finish(
         ax,
-        title=title or _pit_finding(result),
+        title=titled(title, _pit_finding(result)),
         note="grey: where 95% of bars end if forecasts are right",
         x="F(y | x): where y fell in its forecast",
         y="density",

@@ -9,7 +9,7 @@ from scipy.stats import beta, norm, t
 
 from ..core.errors import DataError
 from ..evaluate.residuals import QuantileResiduals
-from .style import ACCENT, BAND, INK, MAIN, MUTED, axes_of, finish
+from .style import ACCENT, BAND, INK, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,7 +18,12 @@ __all__ = ["qq", "quantile_residuals"]
 
 
 def quantile_residuals(
-    result: QuantileResiduals, *, bins: int = 10, label: str = "mean", title: str | None = None, ax: Axes | None = None
+    result: QuantileResiduals,
+    *,
+    bins: int = 10,
+    label: str = "mean",
+    title: str | None = "auto",
+    ax: Axes | None = None,
 ) -> Axes:
     """Residuals over the prediction: a right model has them around 0, nineteen of twenty between −2 and 2, everywhere.
 
@@ -46,10 +51,10 @@ def quantile_residuals(
     ax.errorbar(centre, height, 2 * error, fmt="o-", color=colour, markersize=4.5, linewidth=1.5, label="mean ± 2 s.e.")
     finding = "Residuals depend on the prediction: something is left to learn" if clear else "Residuals show no trend"
     note = f"line: mean of each of {len(groups)} equal parts ± 2 standard errors; grey: 95% of a right model's"
-    return finish(ax, title=title or finding, note=note, x=f"predicted {label}", y="quantile residual")
+    return finish(ax, title=titled(title, finding), note=note, x=f"predicted {label}", y="quantile residual")
 
 
-def qq(result: QuantileResiduals, *, title: str | None = None, ax: Axes | None = None) -> Axes:
+def qq(result: QuantileResiduals, *, title: str | None = "auto", ax: Axes | None = None) -> Axes:
     """Quantiles of the residuals against those of a standard normal; grey is where each falls 95 times in 100.
 
     >>> normal = norm.ppf((np.arange(50) + 0.5) / 50)
@@ -70,7 +75,7 @@ def qq(result: QuantileResiduals, *, title: str | None = None, ax: Axes | None =
     for group, colour in ((~off, MAIN), (off, ACCENT)):
         ax.plot(expected[group], values[group], "o", color=colour, markersize=3.5, markeredgewidth=0)
     note = f"{count} targets; grey: where 95% fall at each place if the model is right"
-    return finish(ax, title=title or _finding(result), note=note, x="standard normal", y="quantile residual")
+    return finish(ax, title=titled(title, _finding(result)), note=note, x="standard normal", y="quantile residual")
 
 
 def _finding(result: QuantileResiduals) -> str:

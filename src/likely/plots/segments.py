@@ -8,7 +8,7 @@ import numpy as np
 
 from ..core.errors import DataError
 from ..models.segmentation import Segmented
-from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +21,7 @@ STRENGTH = 0.55
 
 
 def segmentation(
-    image: Any, answer: Segmented, *, index: int = 0, title: str | None = None, ax: Axes | None = None
+    image: Any, answer: Segmented, *, index: int = 0, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """An image (channels, height, width) with the most probable class of each pixel: the paler, the less sure.
 
@@ -59,7 +59,7 @@ def segmentation(
     names = [str(label) if answer.classes.dtype.kind in "UO" else f"class {label}" for label in answer.classes]
     finding = ", ".join(f"{percent(round(float(shares[k]), 3))} {names[k]}" for k in rest[:3])
     note = f"the rest is {names[order[0]]}; the paler, the less sure"
-    finish(ax, title=title or finding or f"all of it is {names[order[0]]}", note=note, x="", y="", grid=None)
+    finish(ax, title=titled(title, finding or f"all of it is {names[order[0]]}"), note=note, x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([])
     if len(rest) > 1:

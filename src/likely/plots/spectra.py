@@ -11,14 +11,7 @@ from ..data.graph import Graph
 from ..networks.layers.graph import LaplacianKind
 from ..theory.spectral import graph_spectrum
 from .graph_layout import edge_pairs, node_places
-from .style import (
-    ACCENT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-)
+from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,7 +33,7 @@ def spectrum(
     kind: LaplacianKind = "combinatorial",
     *,
     places: Any = None,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """Eigenvalues of a Laplacian in ascending order; with `vector`, the eigenvector of that number on the graph.
@@ -81,7 +74,7 @@ def _values(values: np.ndarray, kind: str, title: str | None, ax: Axes) -> Axes:
     note = f"{len(values)} eigenvalues of the {NAMES[kind]}"
     if len(values) > pieces:
         note += f"; the first above 0 is {values[pieces]:.3g}"
-    finish(ax, title=title or finding, note=note, x="number of the eigenvector", y="eigenvalue")
+    finish(ax, title=titled(title, finding), note=note, x="number of the eigenvector", y="eigenvalue")
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     return ax
@@ -124,7 +117,7 @@ def _vector(
     if not crossed.any():
         finding = f"Eigenvector {number} changes its sign along no edge"
     note = f"{NAMES[kind]}, eigenvalue {abs(values[number]):.3g}; blue is positive, orange negative, dotted a change"
-    finish(ax, title=title or finding, note=note, x="", y="", grid=None)
+    finish(ax, title=titled(title, finding), note=note, x="", y="", grid=None)
     ax.set(xticks=[], yticks=[], aspect="equal")
     ax.margins(0.1)
     ax.autoscale_view()

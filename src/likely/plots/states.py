@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
-from .style import (
-    INK,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-)
+from ..core.takes import takes
+from .style import INK, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +19,7 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 """Okabe and Ito's colours, which can be told apart by colour-blind readers."""
 
 
+@takes("a fitted HiddenMarkov, and the sequence X", "decode")
 def state_path(
     model: Any,
     X: Any,
@@ -33,7 +29,7 @@ def state_path(
     column: int = 0,
     x_label: str = "step",
     label: str = "x",
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """One column of a sequence over time on bands of its decoded states; below it p(state) of each step.
@@ -75,7 +71,7 @@ def state_path(
     changes = int((np.diff(path) != 0).sum())
     finding = f"{changes} changes between {len(np.unique(path))} states in {len(path)} steps"
     note = f"strip: probability of each state; one has at least 90% in {percent(sure)} of steps"
-    return finish(ax, title=title or finding, note=note, x=x_label, y=label, grid=None)
+    return finish(ax, title=titled(title, finding), note=note, x=x_label, y=label, grid=None)
 
 
 def _edges(when: np.ndarray) -> np.ndarray:

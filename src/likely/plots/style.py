@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ACCENT", "BAND", "FAINT", "INK", "MAIN", "MUTED", "axes_of", "finish", "percent", "side_labels"]
+__all__ = ["ACCENT", "BAND", "FAINT", "INK", "MAIN", "MUTED", "axes_of", "finish", "percent", "side_labels", "titled"]
 
 MAIN = "#0072B2"
 """What the picture is about."""
@@ -31,12 +31,21 @@ def axes_of(ax: Axes | None, width: float = 5.6, height: float = 4.0) -> Axes:
     return ax
 
 
-def finish(ax: Axes, *, title: str, x: str, y: str, note: str = "", grid: str | None = "both") -> Axes:
+def titled(title: str | None, finding: str) -> str:
+    """What stands above a picture: the finding where the title is "auto", nothing for None, else the title.
+
+    >>> titled("auto", "AUC 0.9"), titled(None, "AUC 0.9"), titled("Fig. 2", "AUC 0.9")
+    ('AUC 0.9', '', 'Fig. 2')
+    """
+    return finding if title == "auto" else title or ""
+
+
+def finish(ax: Axes, *, title: str | None, x: str, y: str, note: str = "", grid: str | None = "both") -> Axes:
     """Axis labels, the title at the left with a note below it, light grid lines behind the data, and no frame."""
     room = ax.get_window_extent().width / ax.figure.dpi * 13  # about 13 letters an inch
     note = fill(note, int(1.2 * room))
     lines = len(note.splitlines())
-    ax.set_title(fill(title, int(room)), loc="left", fontsize=11, color=INK, pad=8 + 13 * lines)
+    ax.set_title(fill(title or "", int(room)), loc="left", fontsize=11, color=INK, pad=8 + 13 * lines)
     if note:
         ax.annotate(
             note,

@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.errors import DataError
-from .style import (
-    FAINT,
-    INK,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    percent,
-)
+from ..core.takes import takes
+from .style import FAINT, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,13 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["topics"]
 
 
+@takes("a fitted LatentDirichlet", "components_", "document_prior_")
 def topics(
     model: LatentDirichlet,
     vocabulary: Sequence[str] | None = None,
     *,
     which: Sequence[int] | None = None,
     words: int = 8,
-    title: str | None = None,
+    title: str | None = "auto",
     ax: Axes | None = None,
 ) -> Axes:
     """The top `words` of some topics of a fitted `LatentDirichlet`: of those `which`, or of the six largest.
@@ -59,7 +53,7 @@ def topics(
     first = int(largest[0])
     lead = ", ".join(str(name) for name in names[first][:3])
     finding = f"The largest topic ({lead}) has {percent(round(float(fraction[first]), 2))} of the words"
-    finish(ax, title=title or finding, note="probability of the top words in each topic", x="", y="", grid=None)
+    finish(ax, title=titled(title, finding), note="probability of the top words in each topic", x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([])
     chances = model.topic_word_

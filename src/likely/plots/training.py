@@ -8,14 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..core.errors import DataError
-from .style import (
-    ACCENT,
-    MAIN,
-    MUTED,
-    axes_of,
-    finish,
-    side_labels,
-)
+from ..core.takes import takes
+from .style import ACCENT, MAIN, MUTED, axes_of, finish, side_labels, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +22,8 @@ PLAYER = "_loss"
 COLOURS = (MAIN, ACCENT, "#009E73", "#CC79A7")
 
 
-def history(record: Mapping[str, Sequence[float]], *, title: str | None = None, ax: Axes | None = None) -> Axes:
+@takes("a dict of lists, such as model.history_ of a trained network", Mapping)
+def history(record: Mapping[str, Sequence[float]], *, title: str | None = "auto", ax: Axes | None = None) -> Axes:
     """Loss by epoch, from a dict of lists with the keys "loss", "validation" and "lr" (each may be missing).
 
     Of a game, each player's: "generator_loss", "critic_loss" and so on.
@@ -57,7 +52,7 @@ def history(record: Mapping[str, Sequence[float]], *, title: str | None = None, 
         ax.set_yscale("log")
     ends = {names[key]: (_last(values), colours[key]) for key, values in curves.items() if np.isfinite(values).any()}
     side_labels(ax, max(map(len, curves.values())), ends)
-    finish(ax, title=title or _finding(curves), x="" if len(rate) else "epoch", y="loss")
+    finish(ax, title=titled(title, _finding(curves)), x="" if len(rate) else "epoch", y="loss")
     if len(rate):
         below = ax.inset_axes((0, -0.26, 1, 0.18), sharex=ax)
         below.plot(np.arange(1, len(rate) + 1), rate, color=MUTED, linewidth=1.4)
