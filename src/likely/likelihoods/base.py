@@ -83,6 +83,8 @@ class Likelihood(Spec, axis="likelihood"):
     prior has no posterior."""
     link: ClassVar[str | None] = None
     """What joins η₁ to y: "identity" where an offset of η moves y as it is, "log" where it multiplies the mean."""
+    positive: ClassVar[tuple[str, ...]] = ()
+    """Arguments that are numbers above 0; those that are "learned" end η as their logarithms, in this order."""
     needs: ClassVar[str] = "real numbers"
     """The support in words, for error messages: `Poisson needs counts 0, 1, 2, …`."""
 
@@ -118,6 +120,16 @@ class Likelihood(Spec, axis="likelihood"):
     def shared(self, target: Target) -> int:
         """How many of those numbers, the last ones, are learned constants instead of functions of x."""
         return 0
+
+    def constants(self, shared: Tensor, target: Target) -> dict[str, Tensor]:
+        """The learned constants by name, from the last numbers of η: (…, shared) becomes (…,) for each.
+
+        >>> from likely.likelihoods import StudentT
+        >>> StudentT(df="learned").constants(torch.tensor([1.0, 2.0]).log(), Target())
+        {'scale': tensor(1.), 'df': tensor(2.)}
+        """
+        names = [name for name in self.positive if getattr(self, name) == "learned"]
+        return {name: shared[..., place].exp() for place, name in enumerate(names)}
 
     def coupling(self, target: Target) -> int:
         """How many learned constants couple the targets at the positions of a row; 0 where they are independent.

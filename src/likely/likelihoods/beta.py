@@ -40,6 +40,7 @@ class Beta(Likelihood):
     precision: Choice = "learned"
 
     needs = "numbers strictly between 0 and 1"
+    positive = ("precision",)
 
     def validate(self) -> None:
         require_choice(self, "precision")

@@ -48,6 +48,7 @@ class Gamma(Likelihood):
 
     needs = "positive numbers"
     link = "log"
+    positive = ("concentration",)
 
     def validate(self) -> None:
         require_choice(self, "concentration")

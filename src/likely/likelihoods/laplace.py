@@ -41,6 +41,7 @@ class Laplace(Likelihood):
     scale: Choice = "learned"
 
     link = "identity"
+    positive = ("scale",)
 
     def validate(self) -> None:
         require_choice(self, "scale")

@@ -32,6 +32,7 @@ class LogNormal(Likelihood):
 
     needs = "positive numbers"
     link = "log"
+    positive = ("scale",)
 
     def validate(self) -> None:
         require_choice(self, "scale")

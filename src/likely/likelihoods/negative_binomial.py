@@ -45,6 +45,7 @@ class NegativeBinomial(Likelihood):
 
     needs = "counts 0, 1, 2, …"
     link = "log"
+    positive = ("dispersion",)
 
     def validate(self) -> None:
         require_choice(self, "dispersion")

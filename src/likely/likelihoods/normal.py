@@ -40,6 +40,7 @@ class Normal(Likelihood):
     scale: Choice = "learned"
 
     link = "identity"
+    positive = ("scale",)
 
     def validate(self) -> None:
         require_choice(self, "scale")

@@ -94,6 +94,15 @@ class Product(Likelihood):
     def shared(self, target: Target) -> int:
         return sum(part.shared(own) for part, own in zip(self.parts.values(), target.parts, strict=True))
 
+    def constants(self, shared: Tensor, target: Target) -> dict[str, Tensor]:
+        counts = [part.shared(own) for part, own in zip(self.parts.values(), target.parts, strict=True)]
+        parts = zip(self.parts.items(), target.parts, shared.split(counts, -1), strict=True)
+        return {
+            f"{name}: {constant}": value
+            for (name, part), own, values in parts
+            for constant, value in part.constants(values, own).items()
+        }
+
     def offsets(self, target: Target) -> int:
         return 0  # a number per row does not say which part it is of
 

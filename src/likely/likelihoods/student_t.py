@@ -46,6 +46,7 @@ class StudentT(Likelihood):
     scale: Choice = "learned"
 
     link = "identity"
+    positive = ("scale", "df")
 
     def validate(self) -> None:
         require_choice(self, "df")

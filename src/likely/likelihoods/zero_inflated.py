@@ -68,6 +68,11 @@ class ZeroInflated(Likelihood):
     def shared(self, target: Target) -> int:
         return self.counts.shared(target) + int(self.inflation == "learned")
 
+    def constants(self, shared: Tensor, target: Target) -> dict[str, Tensor]:
+        if self.inflation != "learned":
+            return self.counts.constants(shared, target)
+        return self.counts.constants(shared[..., :-1], target) | {"inflation": torch.sigmoid(shared[..., -1])}
+
     def distribution(self, eta: Tensor) -> ZeroInflatedCounts:
         own, logit = self._parts(eta)
         return ZeroInflatedCounts(self.counts.distribution(own), logit)

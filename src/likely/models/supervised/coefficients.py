@@ -27,6 +27,7 @@ from ...inference.linear.information import Information, information, meat, pseu
 from ...likelihoods.offset import _WithOffset
 from ...likelihoods.ordinal import cut_points
 from ...priors import Flat
+from .constants import constants_of
 from .fit_measures import deviance_of, dispersion_of
 from .summary import Summary
 from .texts import prior_of
@@ -346,7 +347,13 @@ def _table(
     reach = reference.ppf(0.5 + level / 2) * errors
     p_value = 2 * reference.sf(np.abs(statistic))
     bounds = estimate - reach, estimate + reach
-    return Summary(tuple(_terms(model)), estimate, errors, *bounds, statistic, p_value, level, kind, df, dict(facts))
+    tested = (statistic, p_value, level, kind, df, dict(facts), _beside(model, model.posterior_))
+    return Summary(tuple(_terms(model)), estimate, errors, *bounds, *tested)
+
+
+def _beside(model: Any, posterior: Posterior) -> dict[str, float]:
+    """Learned constants that are not among the terms."""
+    return {} if model.likelihood_.ordered else constants_of(model, posterior)
 
 
 def _of_posterior(model: Any, posterior: Posterior, level: float) -> Summary:
@@ -368,7 +375,8 @@ def _of_posterior(model: Any, posterior: Posterior, level: float) -> Summary:
         spread = np.sqrt(weights @ (draws - mean) ** 2)
         lower, upper = (_quantile(draws, weights, p) for p in (0.5 - level / 2, 0.5 + level / 2))
     facts = {"log_evidence": value} if (value := posterior.info.get("log_evidence")) is not None else {}
-    return Summary(terms, mean, spread, lower, upper, None, None, level, "posterior", facts=facts)
+    constants = _beside(model, posterior)
+    return Summary(terms, mean, spread, lower, upper, None, None, level, "posterior", facts=facts, constants=constants)
 
 
 def _quantile(draws: np.ndarray, weights: np.ndarray, p: float) -> np.ndarray:

@@ -44,6 +44,8 @@ def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     }
     if model.offset_:
         learned["offset"] = True
+    if constants := {name: value for name, value in model.constants_.items() if math.isfinite(value)}:
+        learned["constants"] = constants  # for who reads the file without building the model
     state, own = state_of_texts(model)
     return learned | state, tensors | own
 

@@ -9,19 +9,31 @@ import torch
 from sklearn.utils.validation import check_is_fitted
 
 from ...inference import Posterior
-from ...likelihoods import Likelihood
+from ...likelihoods import Likelihood, Target
 from .coefficients import summarise
+from .constants import constants_of
 from .summary import Summary
 
 __all__ = ["LinearReports"]
 
 
 class LinearReports:
-    """`coef_`, `intercept_` and `summary()` of an estimator whose network may be linear."""
+    """`coef_`, `intercept_` and `summary()` of an estimator whose network may be linear; `constants_` of any."""
 
     posterior_: Posterior
     likelihood_: Likelihood
+    target_: Target
     plan_: Any
+
+    @property
+    def constants_(self) -> dict[str, float]:
+        """What the likelihood learned that does not depend on x, averaged over the posterior.
+
+        The scale of a Normal, the dispersion of counts, degrees of freedom, the probability of extra zeros, the cut
+        points of an Ordinal.
+        """
+        check_is_fitted(self)
+        return constants_of(self, self.posterior_)
 
     @property
     def coef_(self) -> np.ndarray:

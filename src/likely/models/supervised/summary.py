@@ -43,6 +43,8 @@ class Summary:
     df: float = math.inf
     facts: Mapping[str, float] = field(default_factory=dict)
     """Of the whole fit: rows, log_likelihood, aic, bic; also deviance and dispersion where the rows were given."""
+    constants: Mapping[str, float] = field(default_factory=dict)
+    """What the likelihood learned that is of no column: a scale, a dispersion, degrees of freedom."""
 
     def to_frame(self) -> Any:
         """A polars frame with a row for each term (`.to_pandas()` makes it one of pandas)."""
@@ -72,7 +74,8 @@ class Summary:
             )
             for row in cells
         ]
-        told = [f"{name.replace('_', ' ')} {_shown(value)}" for name, value in self.facts.items()]
+        beside = {**self.constants, **self.facts}
+        told = [f"{name.replace('_', ' ')} {_shown(value)}" for name, value in beside.items()]
         where = {
             "model": "observed information",
             "quasi": "observed information times the dispersion",
