@@ -189,3 +189,33 @@ def test_an_exposure_makes_rates_and_is_kept_in_the_file(run, refused):
     refused(
         run("fit", "odd.csv", "-t", "n", "--exposure", "years"), "counts 0, 1, 2, … or of amounts above 0", "--offset"
     )
+
+
+def test_a_bayesian_network_learns_its_graph_and_fills_gaps(run, refused):
+    rng = np.random.default_rng(0)
+    rain = rng.random(200) < 0.3
+    wet = np.where(rng.random(200) < 0.9, rain, ~rain)
+    rows = pl.DataFrame(
+        {"rain": np.where(rain, "yes", "no"), "wet": np.where(wet, "yes", "no"), "size": rng.random(200)}
+    )
+    rows.write_csv("days.csv")
+    refused(
+        run("fit", "days.csv", "--model", "bayesian_network()"),
+        "'size' (200 different values) has too many: leave them out (--ignore on the command line), or cut numbers "
+        "into ranges (pandas.qcut(frame['size'], 5)",
+    )
+    for structure in ("", "structure=chow_liu()"):
+        ran = run(
+            "fit", "days.csv", "--model", f"bayesian_network({structure})", "--ignore", "size", "-o", "net.likely"
+        )
+        assert ran.code == 0
+        assert "p(rain) p(wet | rain)" in ran.out or "p(wet) p(rain | wet)" in ran.out
+        assert "next      likely impute net.likely TABLE" in ran.out
+    shown = run("show", "net.likely").out
+    assert "rain → wet" in shown or "wet → rain" in shown
+    assert "rain: no, yes" in shown
+    pl.DataFrame({"rain": ["yes", "no"], "wet": [None, None]}, schema_overrides={"wet": pl.String}).write_csv("ask.csv")
+    assert [row["wet"] for row in run("impute", "net.likely", "ask.csv", "--json").json()["table"]] == ["yes", "no"]
+    assert run("evaluate", "net.likely", "days.csv", "--json").json()["log_score"] < 0
+    assert run("sample", "net.likely", "--json").code == 0
+    refused(run("predict", "net.likely", "days.csv"), "tells any column by the others", "`likely impute`")

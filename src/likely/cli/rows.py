@@ -23,7 +23,7 @@ SUPERVISED = (
     *("Classifier", "GaussianProcess", "KernelRidge", "NaiveBayes", "Perceptron", "Regressor", "SupportVector"),
 )
 """Models that need a target."""
-OTHERS = ("BayesianNetwork", "Detector", "Hopfield")
+OTHERS = ("Detector", "Hopfield")
 """Models of other things than the rows of a table of numbers."""
 
 
@@ -34,6 +34,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
     from ..data.text import Tokens
     from ..inference import Inference
     from ..likelihoods import Likelihood
+    from ..models.bayesian_network import Structure
     from ..models.language import Blend, NGram
     from ..networks import Network
 
@@ -47,7 +48,7 @@ def make_model(text: str, random_state: int, verbose: bool) -> Any:
         return make
 
     names = [name for name in models.__all__ if name not in (*SUPERVISED, *OTHERS)]
-    axes: list[Any] = [Likelihood, Inference, Network, Tokens, NGram, Blend]
+    axes: list[Any] = [Likelihood, Inference, Network, Tokens, NGram, Blend, Structure]
     try:
         return parse_call(text, {name: maker(name) for name in names}, axes, "model of rows")
     except SpecError as error:
@@ -105,6 +106,7 @@ def fit_rows(
         {
             "table": f"{table}: {rows.height} rows of {', '.join(columns)}",
             "model": repr(inner),
+            **({"graph": inner.factorisation()} if hasattr(inner, "factorisation") else {}),
             "fit": "; ".join(fit),
             "saved": str(out),
         }
@@ -115,11 +117,18 @@ def fit_rows(
 def _questions(inner: Any, out: Path) -> dict[str, str]:
     """The commands that a fitted model can answer."""
     fills = getattr(inner, "takes_tables", False) and hasattr(inner, "impute")
-    tells = hasattr(inner, "predict_proba") or hasattr(inner, "transform")
+    tells = (hasattr(inner, "predict_proba") or hasattr(inner, "transform")) and not _asks_for_a_column(inner)
     able = {"decode": hasattr(inner, "decode"), "impute": fills, "predict": tells}
     first = [f"likely {verb} {out} TABLE" for verb, can in able.items() if can][:1]
     questions = [*first, *([f"likely sample {out}"] if hasattr(inner, "sample") else [])]
     return {"next": ", or ".join(questions)} if questions else {}
+
+
+def _asks_for_a_column(inner: Any) -> bool:
+    """Whether a prediction must say of which column it is."""
+    from inspect import signature
+
+    return "target" in signature(getattr(inner, "predict_proba", len)).parameters
 
 
 def answers(model: FrameModel, rows: pl.DataFrame) -> pl.DataFrame:
@@ -128,6 +137,11 @@ def answers(model: FrameModel, rows: pl.DataFrame) -> pl.DataFrame:
 
     columns: dict[str, Any] = {}
     inner = model.model_
+    if _asks_for_a_column(inner):
+        raise DataError(
+            f"{type(inner).__name__} tells any column by the others: leave it empty in the rows that are asked, and "
+            "`likely impute` fills it in."
+        )
     if hasattr(inner, "predict_proba"):
         columns[model.hidden_name] = model.predict(rows)
         probability = model.predict_proba(rows)

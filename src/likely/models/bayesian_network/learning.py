@@ -18,6 +18,8 @@ __all__ = ["learn_dag"]
 
 MOST = 256
 """States of a variable; a column with more is hardly meant as one."""
+MOST_NUMBERS = 50
+"""States that are numbers: with more of them a column is a quantity, of which each value has too few rows."""
 
 
 def learn_dag(
@@ -29,12 +31,7 @@ def learn_dag(
 ) -> Dag:
     """The graph that the structure finds among variables, from rows of codes in the order of `states`."""
     how = HillClimbing() if structure == "auto" else as_spec(structure, Structure, "structure")
-    for name, own in states.items():
-        if len(own) > MOST:
-            raise DataError(
-                f"Column {name!r} has {len(own)} different values; a variable of a Bayesian network has a few states. "
-                "Leave it out, or cut its values into ranges."
-            )
+    _check_few(states)
     whole: np.ndarray = np.all(codes >= 0, axis=1)
     if not whole[weight > 0].any():
         raise DataError("Edges are learned from rows without gaps, and there is none; give edges, or fill the gaps.")
@@ -47,3 +44,20 @@ def learn_dag(
     names = list(states)
     sample = Sample.of(names, codes[whole], weight[whole], [len(own) for own in states.values()])
     return Dag.from_edges([*names, *((names[parent], names[child]) for parent, child in how.learn(sample, random))])
+
+
+def _check_few(states: Mapping[str, Sequence[Any]]) -> None:
+    """Raise one error for all columns that have more values than a variable has states."""
+    numbers = {name: type(own[0]) in (int, float) for name, own in states.items()}
+    many = [name for name, own in states.items() if len(own) > (MOST_NUMBERS if numbers[name] else MOST)]
+    if not many:
+        return
+    counted = ", ".join(f"{name!r} ({len(states[name])} different values)" for name in many[:4])
+    counted += f" and {len(many) - 4} others" * (len(many) > 4)
+    quantity = next((name for name in many if numbers[name]), None)
+    cut = f"cut numbers into ranges (pandas.qcut(frame[{quantity!r}], 5).astype(str) gives five of equal size)"
+    remedies = ["leave them out (--ignore on the command line)", *([cut] if quantity else ["group their values"])]
+    raise DataError(
+        f"A variable of a Bayesian network has a few states; {counted} {'has' if len(many) == 1 else 'have'} too many: "
+        f"{', or '.join(remedies)}."
+    )

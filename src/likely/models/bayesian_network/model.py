@@ -77,6 +77,8 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         "hidden_": TEXTS,
     }
     log_prob_kind_: ClassVar[str] = "exact"
+    takes_tables: ClassVar[bool] = True
+    """Frames are asked as they are, text and all."""
 
     def __init__(
         self,
