@@ -99,3 +99,18 @@ def test_what_is_no_model(run, shop):
     ran = run("show", shop)
     assert ran.code == 2
     assert "not a model file" in ran.err
+
+
+def test_learned_constants_and_small_arrays_are_shown(run):
+    from likely import Regressor
+    from likely.likelihoods import NegativeBinomial
+
+    rng = np.random.default_rng(0)
+    counts = Regressor(NegativeBinomial()).fit(rng.normal(size=(60, 1)), rng.negative_binomial(2, 0.4, 60))
+    counts.save("counts.likely")
+    said = run("show", "counts.likely", "--json").json()
+    assert said["constants"] == pytest.approx(counts.constants_)
+    assert f"constants dispersion {counts.constants_['dispersion']:.4g}" in run("show", "counts.likely").out
+    model = GaussianMixture(2, random_state=0).fit(rng.normal(size=(40, 2)))
+    model.save("mixture.likely")
+    assert ", ".join(f"{weight:.4g}" for weight in model.weights_) in run("show", "mixture.likely").out

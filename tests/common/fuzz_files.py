@@ -241,6 +241,26 @@ def numbers_in(answer):
         yield answer.toarray().astype(float)
 
 
+def tell(path, folder):
+    """What is wrong with how the command line shows a file, or scores a table by it or refuses to; "" if nothing is."""
+    from typer.testing import CliRunner
+
+    from likely.cli.app import app
+
+    table = folder / "table.csv"
+    frame().to_csv(table, index=False)
+    shown = CliRunner().invoke(app, ["show", str(path)])
+    if shown.exit_code or "model" not in shown.stdout or "parameters" not in shown.stdout:
+        return f"show: {shown.exception!r} {shown.output}"
+    scored = CliRunner().invoke(app, ["evaluate", str(path), str(table)])
+    lines = [line for line in scored.stderr.splitlines() if line.startswith("error: ")]
+    if scored.exit_code == 0 and "log_score" in scored.stdout:
+        return ""
+    if scored.exit_code == 2 and len(lines) == 1 and ("likely" in lines[0].lower() or "column" in lines[0].lower()):
+        return ""
+    return f"evaluate: {scored.exception!r} {scored.output} {scored.stderr}"
+
+
 # --- changes ------------------------------------------------------------------------------------------------------
 DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int32, torch.int64, torch.bool)
 JUNK = (None, -1, 0, 1, 2, 3, 7, 10**9, -(10**9), 2**70, 0.5, -0.5, 1e30, math.inf, math.nan, "x", "", [], {}, True)
@@ -347,6 +367,8 @@ def look(name, seed, count, folder):
         header, tensors = read_file(path)
         names = ask(likely.load(path), X, y)  # what was not changed answers
         assert names, f"{name} answers nothing"
+        if trouble := tell(path, folder):
+            print("FAIL", name, index, trouble[:400], flush=True)
         for number in range(seed, seed + count):
             random = np.random.default_rng([number, index, sum(name.encode())])
             new_header, new_tensors, words = changed(header, tensors, random)

@@ -1,6 +1,7 @@
 """Whatever a model file holds, loading and asking it ends in an answer that is finite or in an error of the library.
 
-Each estimator is fitted, saved, and its file changed at random: shapes, dtypes, entries, arguments, learned values.
+Each estimator is fitted and saved; `likely show` shows its file, and `likely evaluate` scores a table by it or says why
+not. Then the file is changed at random: shapes, dtypes, entries, arguments, learned values.
 Files are looked at in a process of their own, so that one which corrupts memory is a failure, not the end of the run.
 `LIKELY_FUZZ=50 pytest tests/common/test_fuzz_files.py` looks at fifty times as many; with `NUMBA_BOUNDSCHECK=1` and a
 fresh `NUMBA_CACHE_DIR`, compiled loops look at every index.

@@ -165,13 +165,31 @@ def load_model(path: Path, unseen: str = "error") -> TableModel:
         raise SpecError(f"--unseen {unseen!r}: unseen must be error or ignore.")
     model = load(path)
     if not isinstance(model, TableModel):
-        raise ModelFileError(
-            f"{path} holds a {type(model).__name__}, which takes arrays; the command line needs a model of tables, "
-            "as `likely fit` or TableModel(…).save writes."
-        )
+        raise ModelFileError(_other_way(path, model))
     if isinstance(model.table_, Table):
         model.table_.set_params(unseen=unseen)
     return model
+
+
+def _other_way(path: Path, model: Any) -> str:
+    """Why a model is not one of tables, and where its questions are answered."""
+    name, article = type(model).__name__, "an" if type(model).__name__[0] in "AEIOU" else "a"
+    kinds = {
+        "Forecaster": f"of series: in Python likely.load({str(path)!r}).predict(steps) goes on from its rows; "
+        "`likely forecast TABLE` fits one anew",
+        "Detector": f"of images: `likely detect {path} IMAGES --boxes FILE` measures it",
+        "FrameModel": f"of rows without a target: `likely sample {path}` draws rows, `likely evaluate {path} TABLE` "
+        "scores them",
+        "LanguageModel": f"of language: `likely sample {path}` writes, `likely evaluate {path} TEXT` scores",
+        **dict.fromkeys(("MaskedLanguageModel", "Seq2Seq", "WordVectors"), "of texts, which Python asks: likely.load"),
+    }
+    if name in kinds:
+        return f"{path} holds {article} {name}, a model {kinds[name]}."
+    wrap = "TableModel(model, target)" if hasattr(model, "predict") and hasattr(model, "score") else "FrameModel(model)"
+    return (
+        f"{path} holds {article} {name}, which takes arrays; the command line needs a model of tables, as `likely fit` "
+        f"or {wrap}.fit(frame).save writes. In Python: likely.load({str(path)!r})."
+    )
 
 
 def load_any(path: Path, unseen: str = "error") -> TableModel | FrameModel | LanguageModel:

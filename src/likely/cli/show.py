@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..core.errors import ModelFileError
-from ..core.header import Content, Header, opened
+from ..core.header import CODES, Content, Header, opened
 from .options import AXES, JsonOption, ModelArgument
 from .output import lines, number, print_json, print_table
 from .words import Words
@@ -18,10 +18,15 @@ __all__ = ["show"]
 
 MEMBERS = ("parameters.", "draws.")
 """How the names of tensors begin that hold one set of parameters for each member of a posterior."""
+FEW = 6
+"""Entries up to which a tensor is shown with its values."""
 
 
 def show(model: ModelArgument, json: JsonOption = False) -> None:
-    """Show a model file: its parts, how it reads each column, its parameters and, if it is linear, its coefficients."""
+    """Show a model file: its parts, how it reads each column, its parameters and, if it is linear, its coefficients.
+
+    Also what the likelihood learned beside them: a scale, a dispersion, degrees of freedom, cut points.
+    """
     with opened(model) as (stream, header), mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         header.verify(content)
         try:
@@ -55,13 +60,28 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
         learned = learned["model"]
     if "vocabulary" in learned:
         facts["tokens"] = _vocabulary(learned["vocabulary"])
+    if isinstance(learned.get("edges_"), list) and "states_" in learned:
+        pairs = [edge for edge in learned["edges_"] if isinstance(edge, list)]
+        facts["edges"] = ", ".join(f"{parent} → {child}" for parent, child in pairs) or "none: all are independent"
+        facts["states"] = "; ".join(f"{name}: {_some(own)}" for name, own in learned["states_"].items())
     if "classes" in learned:
         facts["classes"] = [str(label) for label in learned["classes"]]
     facts["learned"] = {
         name.rstrip("_"): value for name, value in learned.items() if name.endswith("_") and _is_scalar(value)
     }
+    facts["constants"] = {str(name): float(value) for name, value in (learned.get("constants") or {}).items()}
     coefficients = _coefficients(header, content, learned, names)
-    return facts | _sizes(header) | {"coefficients": coefficients} | _standard_errors(learned, list(coefficients))
+    facts |= _sizes(header) | {"values": _values(header, content), "coefficients": coefficients}
+    return facts | _standard_errors(learned, list(coefficients))
+
+
+def _some(states: list[Any]) -> str:
+    """States of a variable, the first few.
+
+    >>> _some(["no", "yes"])
+    'no, yes'
+    """
+    return ", ".join(str(state) for state in states[:FEW]) + (", …" if len(states) > FEW else "")
 
 
 def _vocabulary(learned: Mapping[str, Any] | list[str]) -> str:
@@ -104,6 +124,17 @@ def _sizes(header: Header) -> dict[str, Any]:
     return {"members": members, "parameters": shapes}
 
 
+def _values(header: Header, content: Content) -> dict[str, list[float]]:
+    """The entries of tensors with few of them; not of a posterior's, which has one set for each member."""
+    known = {name: own for name, own in header.tensors.items() if own.dtype in CODES}
+    small = {name: own for name, own in known.items() if 0 < math.prod(own.shape) <= FEW}
+    return {
+        name: list(own.values(content))
+        for name, own in small.items()
+        if not name.startswith(MEMBERS) and "weights" not in header.tensors
+    }
+
+
 def _coefficients(
     header: Header, content: Content, learned: Mapping[str, Any], names: list[str]
 ) -> dict[str, list[float]]:
@@ -123,19 +154,26 @@ def _coefficients(
 
 def _print(facts: dict[str, Any]) -> None:
     shapes, weights, members = facts.pop("parameters"), facts.pop("coefficients"), facts.pop("members")
+    values = facts.pop("values")
     errors = facts.pop("standard errors", {})
     if "fit" in facts:
         facts["fit"] = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in facts["fit"].items())
     facts["file"] = f"{facts['file']}, {number(facts.pop('bytes') / 1000)} kB, written by Likely {facts.pop('version')}"
     if learned := facts.pop("learned"):
         facts["learned"] = ", ".join(f"{name} {number(value)}" for name, value in learned.items())
+    if constants := facts.pop("constants"):
+        facts["constants"] = ", ".join(f"{name} {number(value)}" for name, value in constants.items())
     if members:
         facts["members"] = f"{members} set{'s' * (members != 1)} of parameters, averaged over"
     if "classes" in facts:
         facts["classes"] = ", ".join(facts["classes"])
     lines(facts)
-    rows = [(name, " × ".join(map(str, shape)) or "1", math.prod(shape)) for name, shape in shapes.items()]
-    print_table("parameters", ["name", "shape", "entries"], rows)
+    rows = [
+        (name, " × ".join(map(str, shape)) or "1", math.prod(shape), ", ".join(map(number, values.get(name, ()))))
+        for name, shape in shapes.items()
+    ]
+    heads = ["name", "shape", "entries", *(["values"] if values else [])]
+    print_table("parameters", heads, [row[: len(heads)] for row in rows])
     if weights:
         width = len(next(iter(weights.values())))
         heads = ["coefficient"] if width == 1 else [f"η{i + 1}" for i in range(width)]
