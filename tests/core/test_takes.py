@@ -62,7 +62,7 @@ def test_plots_given_a_model_in_place_of_a_result(name, takes, model):
 
 @pytest.mark.parametrize("name", ["calibration", "qq", "quantile_residuals", "robustness", "attribution", "importance"])
 def test_plots_of_results_draw_what_a_function_returns(name, model):
-    with pytest.raises(DataError, match="draws what .*return"):
+    with pytest.raises(DataError, match=r"draws what .*return"):
         getattr(plots, name)(model)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.errors import DataError, LikelyWarning, SpecError
 
-__all__ = ["Formula"]
+__all__ = ["Formula", "encoded", "library", "right_side"]
 
 
 class Formula:
@@ -25,7 +25,7 @@ class Formula:
     `design(frame)` are the columns of new rows. The intercept is that of the model, so X has no column for it: where
     the formula leaves it out (`- 1`), `intercept` is False, and the network is `Linear(bias=False)`. Rows with a
     missing value are left out, with a warning; `kept` are the positions of the others, as offsets and weights need
-    them.
+    them. The model keeps the formula, also in its file, and takes frames in place of X from then on.
 
     >>> from likely import Regressor
     >>> rows = {"y": [1.0, 3.0, 2.0, 4.0], "x": [0.0, 1.0, 0.0, 1.0], "group": ["a", "a", "b", "b"]}
@@ -33,7 +33,7 @@ class Formula:
     >>> model = Regressor().fit(design)
     >>> model.summary().terms, model.coef_.round(6)
     (('x', 'C(group)[T.b]', 'intercept'), array([2., 1.]))
-    >>> model.predict(design({"x": [2.0], "group": ["b"]})).round(6)
+    >>> model.predict({"x": [2.0], "group": ["b"]}).round(6)
     array([6.])
     """
 
@@ -41,11 +41,11 @@ class Formula:
         if not isinstance(formula, str):
             raise SpecError(f'formula={formula!r} must be text, such as "y ~ x1 + C(group)".')
         self.formula = formula
-        library, table = _library(), _as_pandas(frame)
+        formulaic, table = library(), _as_pandas(frame)
         with _as_data_errors(formula, table):
-            parsed = library.Formula(formula)
+            parsed = formulaic.Formula(formula)
             sides = parsed if hasattr(parsed, "rhs") else None
-            matrix = (parsed if sides is None else parsed.rhs).get_model_matrix(table, context={"np": np})
+            matrix = right_side(parsed).get_model_matrix(table, context={"np": np})
             target = None if sides is None else _target(parsed.lhs, table)
         self._spec = matrix.model_spec
         kept = np.zeros(len(table), dtype=bool)
@@ -80,21 +80,32 @@ class Formula:
 
     def __call__(self, frame: Any) -> Any:
         """The columns of new rows, by the levels, knots and means of the first ones."""
-        table = _as_pandas(frame)
-        with _as_data_errors(self.formula, table):
-            matrix = self._spec.get_model_matrix(table, context={"np": np}, na_action="ignore")
-        columns = _columns(matrix, self.formula)
-        gaps = np.argwhere(~np.isfinite(columns.to_numpy(dtype=float)))
-        if len(gaps):
-            row, column = gaps[0]
-            raise DataError(f"{columns.columns[column]!r} has no value at row {row}: fill it, or leave the row out.")
-        return columns
+        return encoded(self._spec, self.formula, frame)
 
     def __repr__(self) -> str:
         return f"Formula({self.formula!r}, {len(self.kept)} rows, {', '.join(self.terms)})"
 
 
-def _library() -> Any:
+def encoded(spec: Any, formula: str, frame: Any) -> Any:
+    """The columns of new rows, by what formulaic learned from the first ones."""
+    table = _as_pandas(frame)
+    with _as_data_errors(formula, table):
+        matrix = spec.get_model_matrix(table, context={"np": np}, na_action="ignore")
+    columns = _columns(matrix, formula)
+    gaps = np.argwhere(~np.isfinite(columns.to_numpy(dtype=float)))
+    if len(gaps):
+        row, column = gaps[0]
+        raise DataError(f"{columns.columns[column]!r} has no value at row {row}: fill it, or leave the row out.")
+    return columns
+
+
+def right_side(parsed: Any) -> Any:
+    """The terms of the columns."""
+    return parsed.rhs if hasattr(parsed, "rhs") else parsed
+
+
+def library() -> Any:
+    """The module formulaic, or an error that says how to get it."""
     try:
         import formulaic
     except ImportError as error:

@@ -5,6 +5,7 @@ p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from ...core.spec import as_spec
 from ...core.threads import threads_for
 from ...core.validation import device_of
 from ...data.formula import Formula
+from ...data.kept_formula import KeptFormula
 from ...data.rows import Inputs, Ragged, Rows, row_size
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
@@ -36,6 +38,7 @@ from ...networks import MLP, Linear
 from ..reports import Reports
 from .build import Sample, baseline, plan
 from .coefficients import recorded
+from .constants import constants_of
 from .files import restore, state_of
 from .inputs import kind_of, read_inputs
 from .linear_reports import LinearReports
@@ -106,8 +109,10 @@ class Supervised(LinearReports, Reports, Estimator):
         many, a row was counted, and multiplies the mean exp(η). Both are asked for again in predictions.
         """
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
-        if isinstance(X, Formula) and y is None:
-            X, y = X
+        self.__dict__.pop("formula_", None)
+        if isinstance(X, Formula):
+            self.formula_ = KeptFormula.of(X)
+            X, y = X if y is None else (X.X, y)
         x = read_inputs(self, X, reset=True)
         self.kind_ = kind_of(x)
         targets = self._read_targets(y, x, reset=True)
@@ -162,6 +167,7 @@ class Supervised(LinearReports, Reports, Estimator):
         if told is not None:
             posterior.info["summary"] = told
         self.posterior_ = posterior
+        self._constants = {name: value for name, value in constants_of(self, posterior).items() if math.isfinite(value)}
         return self
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,8 +12,9 @@ from torch import Tensor
 from torch.func import functional_call
 
 from ...core.declared import COUNTS
-from ...core.errors import ModelFileError
+from ...core.errors import LikelyWarning, ModelFileError
 from ...core.learned import restore_columns
+from ...data.kept_formula import KeptFormula
 from ...inference import Posterior
 from ...likelihoods import Target
 from .build import Plan
@@ -44,8 +46,19 @@ def state_of(model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
     }
     if model.offset_:
         learned["offset"] = True
-    if constants := {name: value for name, value in model.constants_.items() if math.isfinite(value)}:
+    if constants := vars(model).get("_constants"):
         learned["constants"] = constants  # for who reads the file without building the model
+    if (formula := vars(model).get("formula_")) is not None:
+        strange = None if formula.of_file else formula.strange
+        if strange is None:
+            learned["formula"] = formula.to_json()
+        else:
+            warnings.warn(
+                f"The formula is not kept in the file: {strange!r} is more than a file may call. Give the loaded model "
+                "the columns design(frame).",
+                LikelyWarning,
+                stacklevel=5,
+            )
     state, own = state_of_texts(model)
     return learned | state, tensors | own
 
@@ -58,6 +71,10 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     model.offset_ = learned.get("offset", False)
     if not isinstance(model.offset_, bool):
         raise ModelFileError(f"The file has offset={model.offset_!r}; it must be true or false.")
+    model._constants = _numbers(learned.get("constants", {}))
+    vars(model).pop("formula_", None)
+    if "formula" in learned:
+        model.formula_ = KeptFormula.from_json(learned["formula"])
     if model.kind_ not in KINDS or not isinstance(model.per_position_, bool):
         raise ModelFileError(f"The file has rows of an unknown kind: {model.kind_!r}, {model.per_position_!r}.")
     tensors = restore_texts(model, learned, tensors)
@@ -98,6 +115,13 @@ def _check_answer(model: Any, size: int) -> None:
         raise ModelFileError(
             f"The file does not fit its own specs: its network gives {answer}, not {(*model.positions_, size)}."
         )
+
+
+def _numbers(constants: Any) -> dict[str, float]:
+    """Numbers by name from a file."""
+    if not isinstance(constants, dict) or not all(type(value) is float for value in constants.values()):
+        raise ModelFileError(f"The file has constants={constants!r}; they must be numbers by name.")
+    return constants
 
 
 def _sizes(learned: Mapping[str, Any], name: str) -> tuple[int, ...]:

@@ -32,7 +32,8 @@ KINDS = {
 
 def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     """X as a tensor (n, …), or as `Rows`. Later X must be of the kind that the model was fitted on."""
-    X = grey_images(model, X, reset=reset)
+    formula = None if reset else vars(model).get("formula_")
+    X = grey_images(model, X if formula is None else formula.columns_of(X), reset=reset)
     rows = text_rows(model, X, reset=reset)
     rows = _as_kind(X) if rows is None else rows
     known = None if reset else model.kind_
