@@ -15,8 +15,8 @@ from likely.inference import MAP
 from likely.networks import GAT, GCN, ChebNet, MessagePassing, Network
 
 NETWORKS = {
-    "GCN": GCN((5, 4)),
-    "GCN residual": GCN((5, 5), residual="add", norm="batch", activation="tanh"),
+    "GCN": GCN((5, 4), dropout=0.0),
+    "GCN residual": GCN((5, 5), dropout=0.0, residual="add", norm="batch", activation="tanh"),
     "ChebNet": ChebNet((5,), order=3, residual="dense"),
     "GAT": GAT(hidden=3, heads=2),
     "GAT layers": GAT(hidden=2, heads=2, layers=3, out_heads=2, norm="layer", residual="add"),
@@ -92,7 +92,8 @@ def test_rows_of_numbers_are_nodes_without_edges(spec, level):
 
 
 @pytest.mark.parametrize(
-    "spec", [GCN((8,)), ChebNet((8,)), GAT(hidden=4, heads=2, dropout=0.0), MessagePassing((8,), level="node")]
+    "spec",
+    [GCN((8,), dropout=0.0), ChebNet((8,)), GAT(hidden=4, heads=2, dropout=0.0), MessagePassing((8,), level="node")],
 )
 def test_a_network_learns_what_is_next_to_what(spec):
     """The majority of a node and its two neighbours is the node's own value in 3 of 4 cases; more is to be seen."""
@@ -150,6 +151,7 @@ def test_the_same_seed_builds_the_same_network():
         (lambda: GCN(readout="median"), "readout must be one of sum, mean, max"),
         (lambda: GCN(activation="rleu"), "activation must be one of identity"),
         (lambda: GCN(dropout=1.0), "dropout must be a probability"),
+        (lambda: GCN(dropout="none"), 'below 1, or "auto"'),
         (lambda: GCN(input_dropout=-0.1), "input_dropout must be None"),
         (lambda: GCN(norm="weight"), "norm must be None, batch or layer"),
         (lambda: GCN(residual="zero"), "residual must be None, add or dense"),

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 from torch.distributions import Bernoulli, Distribution, constraints
-from torch.nn.functional import pad
+from torch.nn.functional import logsigmoid, pad
 
 from ..core.errors import DataError, ModelFileError
 from ..core.spec import Spec
@@ -377,6 +377,18 @@ def total_and_grad(
         return total.item(), gradient, None
     own = eta.shape[-1]
     return total.item(), gradient[..., :own], gradient[..., own:].sum_to_size(shared.shape)
+
+
+def log_of_classes(distribution: Distribution) -> Tensor:
+    """The log-probability of each class, (…, classes), up to a constant of each row: of 0 and 1 for a Bernoulli.
+
+    >>> log_of_classes(Bernoulli(logits=torch.tensor(0.0))).exp()
+    tensor([0.5000, 0.5000])
+    """
+    logits: Tensor = distribution.logits  # type: ignore[attr-defined]
+    if isinstance(distribution, Bernoulli):
+        return torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
+    return logits
 
 
 def of_classes(distribution: Distribution) -> Tensor:

@@ -5,7 +5,7 @@ h₀ = X,   hₗ = φ(Ā hₗ₋₁ Wₗ + bₗ),   η = Ā h_L W + b,   Ā = D^
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Literal, Self
 
 from torch import nn
 
@@ -19,9 +19,9 @@ class GCN(_GraphNetwork):
     """Graph convolutions of `hidden` units; every layer averages over neighbours, weighed by their degrees.
 
     `level="node"` answers for each node (its last layer is a convolution too), "graph" for each graph, by a linear map
-    of the `readout` ("mean", "sum" or "max" over nodes). A block is convolution → norm → activation → dropout;
-    `input_dropout` is that of the features (None: as `dropout`). `residual` is "add" (h + f(h)) or "dense" ([h, f(h)]).
-    Features of edges are not used. Weights are Glorot's.
+    of the `readout` ("mean", "sum" or "max" over nodes). A block is convolution → norm → activation → dropout, which is
+    0.5 for nodes and 0 for graphs if it is "auto"; `input_dropout` is that of the features (None: as `dropout`).
+    `residual` is "add" (h + f(h)) or "dense" ([h, f(h)]). Features of edges are not used. Weights are Glorot's.
 
     >>> from likely import Classifier
     >>> from likely.data.graph import Graph
@@ -31,6 +31,8 @@ class GCN(_GraphNetwork):
     >>> model.fit(path, [0, -1, -1, 1]).predict(path)  # two labels are known
     array([0, 0, 1, 1])
     """
+
+    dropout: float | Literal["auto"] = "auto"
 
     @classmethod
     def example(cls) -> Self:

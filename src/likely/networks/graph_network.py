@@ -29,6 +29,10 @@ from .layers.norm import norm
 __all__ = ["GraphBlock", "GraphNetwork", "drafted"]
 
 
+NODES = 0.5
+"""The probability of dropout in a network that answers for nodes, unless another is given."""
+
+
 class GraphBlock(nn.Module):
     """A layer → norm → activation → dropout; with `residual="add"` around it Ph + …, with "dense" [h, …].
 
@@ -39,7 +43,7 @@ class GraphBlock(nn.Module):
         super().__init__()
         self.layer, self.residual = layer, spec.residual
         after = [] if spec.norm is None else [norm(spec.norm, units)]
-        self.after = nn.Sequential(*after, activation(spec.activation), Dropout(spec.dropout))
+        self.after = nn.Sequential(*after, activation(spec.activation), Dropout(spec.dropped))
         projected = spec.residual == "add" and in_features != units
         self.skip = NodeLinear(in_features, units) if projected else None
 
@@ -77,7 +81,7 @@ class _GraphNetwork(Network):
     level: Literal["node", "graph"] = "node"
     readout: Literal["mean", "sum", "max"] = "mean"
     activation: str = "relu"
-    dropout: float = 0.0
+    dropout: float | Literal["auto"] = 0.0
     input_dropout: float | None = None
     norm: Literal["batch", "layer"] | None = None
     residual: Literal["add", "dense"] | None = None
@@ -97,11 +101,19 @@ class _GraphNetwork(Network):
         require(self.level in ("node", "graph"), self, "level", "node or graph")
         require(self.readout in AGGREGATES, self, "readout", f"one of {', '.join(AGGREGATES)}")
         require(self.activation in ACTIVATIONS, self, "activation", f"one of {', '.join(ACTIVATIONS)}")
-        require(is_fraction(self.dropout), self, "dropout", "a probability, 0 or more and below 1")
+        known = self.dropout == "auto" or is_fraction(self.dropout)
+        require(known, self, "dropout", 'a probability, 0 or more and below 1, or "auto"')
         fine = self.input_dropout is None or is_fraction(self.input_dropout)
         require(fine, self, "input_dropout", "None (as dropout) or a probability, 0 or more and below 1")
         require(self.norm in (None, "batch", "layer"), self, "norm", "None, batch or layer")
         require(self.residual in (None, "add", "dense"), self, "residual", "None, add or dense")
+
+    @property
+    def dropped(self) -> float:
+        """The probability of dropout: "auto" is that of citation networks, where few of many nodes have a label."""
+        if isinstance(self.dropout, str):
+            return NODES if self.level == "node" else 0.0
+        return self.dropout
 
     def _validate_hidden(self) -> None:
         whole = isinstance(self.hidden, tuple) and all(is_integer(units) for units in self.hidden)
@@ -127,7 +139,7 @@ class _GraphNetwork(Network):
 
     def _network(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         width, edge_features = (*in_shape, 0)[:2]
-        dropped = self.dropout if self.input_dropout is None else self.input_dropout
+        dropped = self.dropped if self.input_dropout is None else self.input_dropout
         blocks: list[nn.Module] = []
         for units in self._widths():
             layer = self._layer(width, units, edge_features, 0.0 if blocks else dropped)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import logsigmoid
 
 from ..core.errors import DataError, SpecError
 from ..data.rows import row_size
 from ..inference.predictor import InputPasses, Predictor
+from ..likelihoods.base import log_of_classes
 from ..models import Classifier, Regressor
 from ..models.supervised.base import as_array
 from ..optim.ascent import followed
@@ -50,6 +50,8 @@ class Victim(ABC):
     """Rows to be attacked at once."""
     work: float = math.inf
     """Multiply-adds of the largest operation on these rows."""
+    positions: bool = False
+    """Whether labels may be those of positions in a row, whose scores are (n, *positions, classes)."""
     purpose: str = PURPOSE
     """Who asks, for messages."""
 
@@ -124,7 +126,7 @@ class _Fitted(Victim):
             raise DataError(
                 f"The {name}'s inputs are tokens (integers), which have no small changes; {self.purpose} take numbers."
             )
-        if model.positions_ and model.likelihood_.labels:
+        if model.positions_ and model.likelihood_.labels and not self.positions:
             raise DataError(
                 f"The {name} has labels at positions {model.positions_}; {self.purpose} take models of one label per "
                 "row."
@@ -177,10 +179,7 @@ class _FittedClassifier(_Labelled, _Fitted):
         return log_prob.neg(), margin, score.neg()
 
     def read_scores(self, distribution: Any) -> Tensor:
-        logits: Tensor = distribution.logits
-        if isinstance(distribution, torch.distributions.Bernoulli):
-            return torch.stack([logsigmoid(-logits), logsigmoid(logits)], -1)
-        return logits
+        return log_of_classes(distribution)
 
     def answers(self, X: Any) -> np.ndarray:
         return self.model.predict(X)

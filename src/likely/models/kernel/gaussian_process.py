@@ -30,7 +30,7 @@ from ...core.validation import as_rows, as_weights
 from ...kernels import RBF, Kernel, KernelModule
 from ...kernels.cholesky import ROUGHER, report_jitter, root_of
 from ...likelihoods import Likelihood, Normal, Target
-from ...likelihoods.base import of_classes
+from ...likelihoods.base import log_of_classes, of_classes
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import Labelled
@@ -223,6 +223,14 @@ class GaussianProcess(Labelled):
                 scale = (covariance[:, 0, 0] + (self.noise_ or 0.0) ** 2).sqrt()
                 return TorchNormal(mean[:, 0], scale, validate_args=False)
             return predictive(likelihood, mean, covariance, torch.from_numpy(self.shared_))
+
+    def _scores(self, x: Tensor) -> Tensor:
+        """log p of each class, (n, classes), or the mean of y, (n, 1); gradients go to x, if it asks for them."""
+        likelihood = self._likelihood()
+        if likelihood.labels:
+            return log_of_classes(self._predictive(x))
+        mean = self._posterior.location(x) if exact(likelihood) else point(self._predictive(x))
+        return mean.reshape(len(x), -1)
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""

@@ -17,6 +17,7 @@ from torch import Tensor
 from ...core.errors import ApproximationWarning, DataError, SpecError
 from ...core.random import isolated, seed_of
 from ...core.spec import is_integer
+from ...models import Classifier
 from ...models.supervised.base import as_array
 from .attribution import Attribution
 from .outputs import Output, differentiable
@@ -35,31 +36,40 @@ CHUNK = 1 << 22
 """Numbers of x that are differentiated at once."""
 
 
-def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto") -> Attribution:
+def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto", at: Any = None) -> Attribution:
     """∂f(x)/∂x of each row: how f changes with each input, in units of f per unit of X.
 
     f is the log-odds of the class `target` (by default each row's most probable class), its "probability", or a
-    regressor's mean. `abs(values)` are the usual map; where f saturates, integrated gradients say more.
+    regressor's mean. `abs(values)` are the usual map; where f saturates, integrated gradients say more. The model is a
+    `Classifier`, a `Regressor`, a `GaussianProcess`, or a function of tensors. Of a model that answers at positions,
+    such as the pixels of an image, f is the mean over those `at`: one position (row, column), or a mask of them all.
 
     >>> from likely import Regressor
     >>> model = Regressor().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [1.0, 2.0, 5.0, 6.0])
     >>> bool(np.allclose(saliency(model, [[1.0, 1.0]]).values, model.coef_))
     True
     """
-    output = differentiable(model, of)
+    output = _output(model, of, at)
     x = output.read(X)
     place = output.places(x, target)
     return _attribution(output, x, place, output.gradient(x, place), "saliency", model=model)
 
 
 def integrated_gradients(
-    model: Any, X: Any, target: Any = None, *, baseline: Any = 0.0, of: str = "auto", tol: float = 1e-4
+    model: Any,
+    X: Any,
+    target: Any = None,
+    *,
+    baseline: Any = 0.0,
+    of: str = "auto",
+    tol: float = 1e-4,
+    at: Any = None,
 ) -> Attribution:
     """Gradients along the straight way from a `baseline` to each row, times the way: they sum to f(x) − f(baseline).
 
     `baseline` is a number, a row, or a row for each of X: what stands for "nothing there", such as a black image or
     the mean of the columns. Parts of the way are halved where the sum is not yet right, as at the kinks of a ReLU
-    network, until it is to `tol`, in units of f or of |f(x) − f(baseline)| if that is above 1.
+    network, until it is to `tol`, in units of f or of |f(x) − f(baseline)| if that is above 1. For `at` see `saliency`.
 
     >>> from likely import Classifier
     >>> X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]], [0, 0, 1, 1]
@@ -70,7 +80,7 @@ def integrated_gradients(
     """
     if not 0 < tol < 1:
         raise SpecError(f"tol={tol!r} must lie between 0 and 1.")
-    output = differentiable(model, of)
+    output = _output(model, of, at)
     x = output.read(X)
     start = _baseline(baseline, x)
     place = output.places(x, target)
@@ -99,11 +109,12 @@ def smooth_grad(
     draws: int = 32,
     of: str = "auto",
     random_state: Any = None,
+    at: Any = None,
 ) -> Attribution:
     """The mean gradient around each row: noise of `noise` times the standard deviation of each input of X is added.
 
     Of one row, or of inputs that do not vary, the deviation of all numbers of X is taken. `standard_error` says how
-    exactly the mean of `draws` is known.
+    exactly the mean of `draws` is known. For `at` see `saliency`.
 
     >>> from likely import Regressor
     >>> model = Regressor().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]], [1.0, 2.0, 5.0, 6.0])
@@ -112,7 +123,7 @@ def smooth_grad(
     """
     if not noise > 0 or not is_integer(draws, 2):
         raise SpecError(f"noise={noise!r} must be positive, and draws={draws!r} 2 or more.")
-    output = differentiable(model, of)
+    output = _output(model, of, at)
     x = output.read(X)
     place = output.places(x, target)
     overall = x.std() if x.numel() > 1 else x.new_ones(())
@@ -128,6 +139,16 @@ def smooth_grad(
             square += delta * (gradient - mean)
     error = (square / (draws * (draws - 1))).sqrt()
     return _attribution(output, x, place, mean, "SmoothGrad", error=error, model=model)
+
+
+def _output(model: Any, of: str, at: Any) -> Output:
+    output = differentiable(model, of, at)
+    if at is None and isinstance(model, Classifier) and model.positions_:
+        raise DataError(
+            f"The Classifier has labels at positions {model.positions_}; say which of them are explained: at=(row, "
+            "column), or a mask of them."
+        )
+    return output
 
 
 def _integrated(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> tuple[Tensor, Tensor]:

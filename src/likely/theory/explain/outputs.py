@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ...core.errors import DataError, SpecError
 from ...core.threads import threads_for
-from ...models import Classifier, Regressor
+from ...models import Classifier, GaussianProcess, Regressor
 from ...models.supervised.base import as_array
 from ...robust.victims import Victim, victim_of
 from .places import places_of
@@ -112,6 +112,55 @@ class _Fitted(Output):
         return of_scores(self.victim.scores(x), self.of)
 
 
+class _Region(_Fitted):
+    """What a model says of some positions of a row, such as the pixels of an image: the mean over them."""
+
+    def __init__(self, model: Any, of: str, at: Any) -> None:
+        super().__init__(model, of)
+        self.victim.positions = True
+        if not model.positions_:
+            raise SpecError(f"at is for models that answer at positions, such as pixels; this {_name(model)} has none.")
+        self.at = at
+
+    def scores(self, x: Tensor) -> Tensor:
+        given = self.victim.scores(x)
+        if self.of == "mean":
+            given = given.unsqueeze(-1)
+        sides = tuple(given.shape[1:-1]) if self.classes is not None else self.victim.model.positions_
+        own = given.reshape(len(given), -1, given.shape[-1])[:, self._mask(sides)]
+        means = of_scores(own.reshape(-1, own.shape[-1]), self.of)
+        return means.view_as(own).mean(1)
+
+    def _mask(self, sides: tuple[int, ...]) -> Tensor:
+        """Which of all positions count, flat."""
+        at = np.asarray(self.at.cpu() if isinstance(self.at, Tensor) else self.at)
+        if at.dtype == bool and at.shape == sides and at.any():
+            return torch.from_numpy(at.ravel())
+        if at.dtype.kind in "iu" and at.shape == (len(sides),) and (at >= 0).all() and (at < sides).all():
+            mask = torch.zeros(sides, dtype=torch.bool)
+            mask[tuple(at.tolist())] = True
+            return mask.flatten()
+        raise DataError(
+            f"at={_short(self.at)} must be a position inside {sides}, such as {tuple(side // 2 for side in sides)}, or "
+            f"a mask: an array of {sides} truth values, some of them true."
+        )
+
+
+class _Process(Output):
+    """A fitted Gaussian process: gradients go through its kernel."""
+
+    def __init__(self, model: GaussianProcess, of: str) -> None:
+        check_is_fitted(model)
+        self.model, self.of = model, of
+        self.classes = model.__dict__.get("classes_")
+
+    def read(self, X: Any) -> Tensor:
+        return self.model._rows(X)
+
+    def scores(self, x: Tensor) -> Tensor:
+        return of_scores(self.model._scores(x), self.of)
+
+
 class _Function(Output):
     """Any function from rows (n, …) to numbers (n,) or (n, k), such as a module."""
 
@@ -135,20 +184,26 @@ class _Function(Output):
         return given.unsqueeze(1) if given.ndim == 1 else given
 
 
-def differentiable(model: Any, of: str = "auto") -> Output:
-    """The output of a model that has gradients.
+def differentiable(model: Any, of: str = "auto", at: Any = None) -> Output:
+    """The output of a model that has gradients; of a model that answers at positions, the mean over those `at`.
 
     >>> differentiable(nn.Linear(2, 3)).of
     'output'
     """
-    if isinstance(model, Classifier):
-        return _Fitted(model, _chosen(of, ("log_odds", "probability")))
-    if isinstance(model, Regressor):
-        return _Fitted(model, _chosen(of, ("mean",)))
+    labelled = isinstance(model, Classifier) or (isinstance(model, GaussianProcess) and hasattr(model, "predict_proba"))
+    chosen = ("log_odds", "probability") if labelled else ("mean",)
+    if isinstance(model, Classifier | Regressor):
+        check_is_fitted(model)
+        return _Fitted(model, _chosen(of, chosen)) if at is None else _Region(model, _chosen(of, chosen), at)
+    if at is not None:
+        raise SpecError(f"at is for models that answer at positions, such as pixels; this {_name(model)} has none.")
+    if isinstance(model, GaussianProcess):
+        return _Process(model, _chosen(of, chosen))
     if hasattr(model, "fit") or not callable(model):
         raise SpecError(
-            f"model is a {type(model).__name__}; explanations by gradients take a fitted Classifier or Regressor, or a "
-            "function of tensors (n, …) to numbers; occlusion and shapley take anything that predicts."
+            f"model is a {type(model).__name__}; explanations by gradients take a fitted Classifier, Regressor or "
+            "GaussianProcess, or a function of tensors (n, …) to numbers; occlusion and shapley take anything that "
+            "predicts."
         )
     _chosen(of, ("output",))
     return _Function(model)
@@ -194,6 +249,15 @@ def _columns(answers: Any) -> np.ndarray:
     if values.dtype.kind not in "fiub":
         raise SpecError(f"model predicts {values.dtype} and has no predict_proba; numbers are explained.")
     return values.astype(float).reshape(len(values), -1)
+
+
+def _name(model: Any) -> str:
+    return type(model).__name__
+
+
+def _short(at: Any) -> str:
+    shape = np.shape(at)
+    return repr(at) if len(shape) < 2 and np.size(at) < 5 else f"an array {shape}"
 
 
 def _chosen(of: str, known: tuple[str, ...]) -> str:

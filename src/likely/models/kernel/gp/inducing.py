@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from ....core.errors import TrainingError
+from ....core.gradients import following
 from ....kernels import KernelModule
 from ....kernels.cholesky import COARSE
 from ....kernels.gram import gram
@@ -97,17 +98,17 @@ class InducingPosterior:
     jitter: float
     converged: bool = True
 
-    @torch.no_grad()
     def location(self, x: Tensor) -> Tensor:
         """The mean of f, (m, 1)."""
-        return (self.mean + self._halves(x)[1].mT @ self.weights).unsqueeze(-1)
+        with following(x):
+            return (self.mean + self._halves(x)[1].mT @ self.weights).unsqueeze(-1)
 
-    @torch.no_grad()
     def marginal(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (m, 1) and variance (m, 1, 1) of f at each row."""
-        prior, learned = self._halves(x)
-        variance = self.kernel.diagonal(x) - prior.square().sum(0) + learned.square().sum(0)
-        return (self.mean + learned.mT @ self.weights).unsqueeze(-1), variance.clamp_min(0.0).reshape(-1, 1, 1)
+        with following(x):
+            prior, learned = self._halves(x)
+            variance = self.kernel.diagonal(x) - prior.square().sum(0) + learned.square().sum(0)
+            return (self.mean + learned.mT @ self.weights).unsqueeze(-1), variance.clamp_min(0.0).reshape(-1, 1, 1)
 
     @torch.no_grad()
     def joint(self, x: Tensor) -> tuple[Tensor, Tensor]:

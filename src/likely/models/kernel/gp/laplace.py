@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 
 from ....core.errors import TrainingError
+from ....core.gradients import following
 from ....kernels import KernelModule
 from ....kernels.gram import gram, gram_gradient
 from ....likelihoods import Likelihood
@@ -279,17 +280,17 @@ class LaplacePosterior:
     converged: bool
     jitter: float = 0.0  # B = I + … is never singular
 
-    @torch.no_grad()
     def location(self, x: Tensor) -> Tensor:
         """The mean of f, (m, k)."""
-        return self.means + self.kernel(x, self.x) @ self.weights
+        with following(x):
+            return self.means + self.kernel(x, self.x) @ self.weights
 
-    @torch.no_grad()
     def marginal(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (m, k) and covariance (m, k, k) of the functions at each row."""
-        cross = self.kernel(self.x, x)
-        prior = self.kernel.diagonal(x).reshape(-1, 1, 1) * torch.eye(len(self.means), dtype=x.dtype)
-        return self.means + cross.mT @ self.weights, prior - self.curvature.blocks(cross)
+        with following(x):
+            cross = self.kernel(self.x, x)
+            prior = self.kernel.diagonal(x).reshape(-1, 1, 1) * torch.eye(len(self.means), dtype=x.dtype)
+            return self.means + cross.mT @ self.weights, prior - self.curvature.blocks(cross)
 
     @torch.no_grad()
     def joint(self, x: Tensor) -> tuple[Tensor, Tensor]:

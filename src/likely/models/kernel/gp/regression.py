@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from ....core.gradients import following
 from ....kernels import KernelModule
 from ....kernels.cholesky import COARSE, ROUGHER, cholesky, inverse_of
 from ....kernels.gram import gram, gram_gradient
@@ -115,18 +116,18 @@ class ExactPosterior:
     jitter: float
     converged: bool = True
 
-    @torch.no_grad()
     def location(self, x: Tensor) -> Tensor:
         """The mean of f, (m, 1)."""
-        return (self.mean + self.kernel(x, self.x) @ self.alpha).unsqueeze(-1)
+        with following(x):
+            return (self.mean + self.kernel(x, self.x) @ self.alpha).unsqueeze(-1)
 
-    @torch.no_grad()
     def marginal(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Mean (m, 1) and variance (m, 1, 1) of f at each row."""
-        cross = self.kernel(self.x, x)
-        explained = torch.linalg.solve_triangular(self.factor, cross, upper=False).square().sum(0)
-        variance = (self.kernel.diagonal(x) - explained).clamp_min(0.0)
-        return (self.mean + self.alpha @ cross).unsqueeze(-1), variance.reshape(-1, 1, 1)
+        with following(x):
+            cross = self.kernel(self.x, x)
+            explained = torch.linalg.solve_triangular(self.factor, cross, upper=False).square().sum(0)
+            variance = (self.kernel.diagonal(x) - explained).clamp_min(0.0)
+            return (self.mean + self.alpha @ cross).unsqueeze(-1), variance.reshape(-1, 1, 1)
 
     @torch.no_grad()
     def joint(self, x: Tensor) -> tuple[Tensor, Tensor]:
