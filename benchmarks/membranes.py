@@ -1,7 +1,9 @@
 """Membranes between cells (ISBI 2012, slices of 256 × 256): pixels labelled by a U-Net, drawn for the docs.
 
-The first 24 slices train, the last 6 test. Masks are turned and mirrored with their slices, and answers are the mean
-over all eight ways to turn and mirror a slice.
+The first 24 slices train, the last 6 test. Slices are turned, mirrored and stretched as tissue is, and their masks with
+them, and get a little noise: 24 are few, and a network that learns them by heart is wrong about others. Answers are
+the mean over all eight ways to turn and mirror a slice. Pixels are not weighted: the fraction of them that is right is
+what is measured, and borders or rare classes that count for more would make that smaller.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from likely import Classifier
-from likely.data.augment import Flip, QuarterTurn
+from likely.data.augment import Elastic, Flip, Jitter, QuarterTurn
 from likely.evaluate import overlap
 from likely.inference import EMA, MAP
 from likely.models.segmentation import segment
@@ -24,19 +26,17 @@ from .timing import Result, show
 
 __all__ = ["run"]
 
-TRAIN, EPOCHS = 24, 24
+TRAIN, EPOCHS = 24, 80
+NETWORK = UNet((24, 48, 96, 192), norm="batch", dropout=0.1)
+MOVED = Flip() + QuarterTurn() + Elastic(3.0, 32) + Jitter(0.03)
+TARGET = 0.935
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "images" / "membranes.png"
 
 
 def run(repeats: int = 1) -> list[Result]:
-    with np.load(FOLDER / "isbi_membrane_256.npz", allow_pickle=False) as file:
-        images = (file["x"].astype(np.float32) / 255)[:, None]
-        labels = (file["y"] > 0).astype(int)
-    moved, kept = Flip() + QuarterTurn(), EMA(0.98)
-    training = MAP(Adam(4e-3), epochs=EPOCHS, batch_size=2, schedule=Cosine(), augment=moved, average=kept)
+    images, labels = slices()
     start = time.process_time()
-    model = Classifier(network=UNet((16, 32, 64, 128), norm="batch"), inference=training, random_state=0)
-    model.fit(images[:TRAIN], labels[:TRAIN])
+    model = fitted(images[:TRAIN], labels[:TRAIN])
     minutes = (time.process_time() - start) / 60
     truth = labels[TRAIN:]
     answer = segment(model, images[TRAIN:], flips=True)
@@ -48,8 +48,23 @@ def run(repeats: int = 1) -> list[Result]:
         f"{minutes:.1f} core-minutes"
     )
     commonest = max(float(np.mean(truth == k)) for k in (0, 1))
-    wrong = 1 - found.accuracy
-    return [Result("membranes, wrong pixels", "the commonest label", wrong, 1 - commonest, words, True, None, "")]
+    wrong, name = 1 - found.accuracy, "membranes, wrong pixels"
+    return [
+        Result(name, "the commonest label", wrong, 1 - commonest, words, True, None, ""),
+        Result(name, "target", wrong, 1 - TARGET, words, True, 1.0, ""),
+    ]
+
+
+def slices() -> tuple[np.ndarray, np.ndarray]:
+    """Slices (30, 1, 256, 256) between 0 and 1, and which of their pixels are of cells."""
+    with np.load(FOLDER / "isbi_membrane_256.npz", allow_pickle=False) as file:
+        return (file["x"].astype(np.float32) / 255)[:, None], (file["y"] > 0).astype(int)
+
+
+def fitted(images: np.ndarray, labels: np.ndarray, epochs: int = EPOCHS) -> Classifier:
+    """The network after so many epochs."""
+    training = MAP(Adam(3e-3), epochs, batch_size=2, schedule=Cosine(), augment=MOVED, average=EMA(0.99))
+    return Classifier(network=NETWORK, inference=training, random_state=0).fit(images, labels)
 
 
 def draw(image: np.ndarray, membrane: np.ndarray, truth: np.ndarray) -> None:
