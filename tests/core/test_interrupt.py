@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import _thread
+import signal
 import threading
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from likely.core import threads
 from likely.core.interrupt import LONG, blocks, interruptible
 from likely.inference import CollapsedGibbs
 from likely.models import LatentDirichlet, WordVectors
@@ -17,6 +20,15 @@ from likely.models.language import glove, negative_sampling
 from likely.models.topics import ascent, chain
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Interrupts are heard, also where the tests run in the background of a shell that ignores them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heard")
 def test_interrupt_is_raised_while_the_call_still_runs() -> None:
     begun, over, ended = threading.Event(), threading.Event(), threading.Event()
 
@@ -94,3 +106,23 @@ def test_blocks_change_nothing(module: Any, model: Any, X: Any, learned: str, mo
     whole = getattr(model.fit(X), learned)
     monkeypatch.setattr(module, "BLOCK", 7)
     np.testing.assert_allclose(getattr(model.fit(X), learned), whole, rtol=1e-6)
+
+
+@pytest.mark.usefixtures("heard")
+def test_an_interrupt_does_not_wait_for_the_other_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, over = threading.Event(), threading.Event()
+    monkeypatch.setattr(threads, "available_threads", lambda: 2)
+
+    def work(rows: slice) -> None:
+        begun.set()
+        over.wait()
+
+    def interrupt() -> None:
+        begun.wait()
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        threads.by_threads(work, slice(0, 2 * threads.LEAST))
+    assert not over.is_set()
+    over.set()

@@ -173,6 +173,8 @@ def load_model(path: Path, unseen: str = "error") -> TableModel:
 
 def _other_way(path: Path, model: Any) -> str:
     """Why a model is not one of tables, and where its questions are answered."""
+    from sklearn.base import is_classifier, is_regressor
+
     name, article = type(model).__name__, "an" if type(model).__name__[0] in "AEIOU" else "a"
     kinds = {
         "Forecaster": f"of series: in Python likely.load({str(path)!r}).predict(steps) goes on from its rows; "
@@ -185,7 +187,7 @@ def _other_way(path: Path, model: Any) -> str:
     }
     if name in kinds:
         return f"{path} holds {article} {name}, a model {kinds[name]}."
-    wrap = "TableModel(model, target)" if hasattr(model, "predict") and hasattr(model, "score") else "FrameModel(model)"
+    wrap = "TableModel(model, target)" if is_classifier(model) or is_regressor(model) else "FrameModel(model)"
     return (
         f"{path} holds {article} {name}, which takes arrays; the command line needs a model of tables, as `likely fit` "
         f"or {wrap}.fit(frame).save writes. In Python: likely.load({str(path)!r})."

@@ -16,10 +16,12 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 
-__all__ = ["LONG", "blocks", "interruptible"]
+__all__ = ["EIGEN", "LONG", "blocks", "interruptible"]
 
 T = TypeVar("T")
 
+EIGEN = 10.0
+"""Multiply-adds of the eigenvalues and vectors of a symmetric matrix, for each entry of its cube."""
 LONG = 1e9
 """Multiply-adds from which on a call is worth a thread that can be left: a few tenths of a second."""
 GLANCE = 0.2

@@ -110,8 +110,14 @@ def by_threads(work: Callable[[slice], T], rows: slice, *, most: int | None = No
         if count == 1:
             return [work(rows)]
         parts = [slice(rows.start + size * i // count, rows.start + size * (i + 1) // count) for i in range(count)]
-        with ThreadPoolExecutor(count) as pool:
-            return list(pool.map(_limited(work), parts))
+        pool = ThreadPoolExecutor(count)
+        try:
+            answers = list(pool.map(_limited(work), parts))
+        except BaseException:  # an interrupt does not wait for what the others still do
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+        pool.shutdown()
+        return answers
 
 
 def _limited(work: Callable[[slice], T]) -> Callable[[slice], T]:

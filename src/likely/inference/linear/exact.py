@@ -20,6 +20,7 @@ from scipy.optimize import brentq
 from torch import Tensor
 
 from ...core.errors import ApproximationWarning
+from ...core.interrupt import EIGEN, interruptible
 from ...core.spec import require
 from ..gaussian import GaussianPosterior
 from ..posterior import Posterior
@@ -158,7 +159,8 @@ class _Ridge:
         if self.uniform:
             self.scale = penalty.rsqrt()
             if id(gram) not in spectra:
-                values, vectors = torch.linalg.eigh(gram * torch.outer(self.scale, self.scale))
+                scaled = gram * torch.outer(self.scale, self.scale)
+                values, vectors = interruptible(EIGEN * float(len(gram)) ** 3, torch.linalg.eigh, scaled)
                 values = values.clamp_min(0)
                 values[values < 1e-13 * len(gram) * values[-1]] = 0
                 spectra[id(gram)] = values, vectors
@@ -201,7 +203,7 @@ def _log_evidence(
     """log ∫ p(y | θ) p(θ) dθ; flat directions are integrated with density 1."""
     precision = gram / variance + torch.diag(penalty)
     proper = penalty[penalty > 0]
-    values = torch.linalg.eigvalsh(precision)
+    values = interruptible(float(len(precision)) ** 3, torch.linalg.eigvalsh, precision)
     values = values[values > values[-1] * 1e-14]
     fit = -0.5 * (moments.total * math.log(2 * math.pi * variance) + residual / variance)
     prior = -0.5 * float((penalty * point.square()).sum()) + 0.5 * float((proper / (2 * math.pi)).log().sum())

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
+from ...core.interrupt import interruptible
 from .design import Design, Regression, dense_blocks
 
 __all__ = ["Moments", "moments_of", "moments_together", "moments_with_intercept"]
@@ -117,7 +118,7 @@ def _coarse(gram: Tensor) -> bool:
     """Whether the eigenvalues span so much that squaring has cost the solution's digits."""
     scale = gram.diagonal().clamp_min(0).sqrt()
     scale = torch.where(scale > 0, scale, 1.0)
-    values = torch.linalg.eigvalsh(gram / torch.outer(scale, scale))
+    values = interruptible(float(len(gram)) ** 3, torch.linalg.eigvalsh, gram / torch.outer(scale, scale))
     return bool(values[0] < RANK * values[-1].clamp_min(1e-300))
 
 

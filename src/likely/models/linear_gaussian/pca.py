@@ -21,6 +21,7 @@ from torch import Tensor
 from ...core import distributed
 from ...core.declared import AMOUNT, FIT, FORM, HISTORY, NOT_NEGATIVE, Array, Arrays, Values
 from ...core.errors import DataError, SpecError
+from ...core.interrupt import EIGEN, interruptible
 from ...core.spec import as_spec
 from ...core.validation import as_weights
 from ...inference import Inference
@@ -224,7 +225,7 @@ def _tall(x: Tensor, weight: Tensor | None) -> _Moments | None:
         return None
     total = float(sums[d])
     mean = sums[:d] / total
-    values, vectors = np.linalg.eigh(gram / total - np.outer(mean, mean))
+    values, vectors = interruptible(EIGEN * d**3, np.linalg.eigh, gram / total - np.outer(mean, mean))
     return _Moments(shift + mean, values[::-1], vectors[:, ::-1], total)
 
 
@@ -241,7 +242,7 @@ def _wide(x: Tensor, weight: Tensor | None, asked: Any) -> _Moments | None:
     for part in parts:
         centred = root * (x[:, part].numpy() - mean[part])
         products += centred @ centred.T
-    values, left = np.linalg.eigh(products / total)
+    values, left = interruptible(EIGEN * n**3, np.linalg.eigh, products / total)
     values, left = values[::-1], left[:, ::-1][:, : _chosen(asked, values[::-1], n)]
     right = np.concatenate([(root * (x[:, part].numpy() - mean[part])).T @ left for part in parts])
     return _Moments(
