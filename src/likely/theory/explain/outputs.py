@@ -120,13 +120,13 @@ class _Region(_Fitted):
         self.victim.positions = True
         if not model.positions_:
             raise SpecError(f"at is for models that answer at positions, such as pixels; this {_name(model)} has none.")
-        self.at = at
+        self.at, self.positions = at, tuple(model.positions_)
 
     def scores(self, x: Tensor) -> Tensor:
         given = self.victim.scores(x)
         if self.of == "mean":
             given = given.unsqueeze(-1)
-        sides = tuple(given.shape[1:-1]) if self.classes is not None else self.victim.model.positions_
+        sides = tuple(given.shape[1:-1]) if self.classes is not None else self.positions
         own = given.reshape(len(given), -1, given.shape[-1])[:, self._mask(sides)]
         means = of_scores(own.reshape(-1, own.shape[-1]), self.of)
         return means.view_as(own).mean(1)
