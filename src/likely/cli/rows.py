@@ -100,7 +100,7 @@ def fit_rows(
         fit.append(f"log-likelihood {number(total)}, {number(total / rows.height)} per row")
     if "inertia" in result:
         fit.append(f"squared distance {number(result['inertia'])}")
-    if "n_iter" in result:
+    if result.get("n_iter"):
         fit.append(f"{int(result['n_iter'])} steps")
     lines(
         {

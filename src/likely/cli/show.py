@@ -67,7 +67,9 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
     if "classes" in learned:
         facts["classes"] = [str(label) for label in learned["classes"]]
     facts["learned"] = {
-        name.rstrip("_"): value for name, value in learned.items() if name.endswith("_") and _is_scalar(value)
+        name.rstrip("_"): value
+        for name, value in learned.items()
+        if name.endswith("_") and name != "form_" and _is_scalar(value)
     }
     facts["constants"] = {str(name): float(value) for name, value in (learned.get("constants") or {}).items()}
     coefficients = _coefficients(header, content, learned, names)
