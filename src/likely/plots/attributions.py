@@ -21,6 +21,8 @@ FEW, MANY = 6, 12
 BRIGHTEST = 99.0
 """The percentile of sizes that has full colour: single pixels would leave the rest pale."""
 WORDS = {"log_odds": "log-odds", "probability": "probability", "mean": "mean", "output": "output"}
+WORDED = 4.4
+"""Inches that the words above images need."""
 
 
 def attribution(
@@ -107,7 +109,7 @@ def _heat(explained: Attribution, X: Any, rows: list[int], title: str | None, ax
     gap, room = max(1, width // 10), max(2, height // 6)
     reach = max(float(np.percentile(np.abs(values[rows]), BRIGHTEST)), 1e-12)
     signed = bool(values[rows].min() < 0)
-    ax = axes_of(ax, 1.3 + 1.45 * len(rows), 3.9)
+    ax = axes_of(ax, max(WORDED, 1.3 + 1.45 * len(rows)), 3.9)
     across, down = width + gap, height + room
     for place, row in enumerate(rows):
         left = place * across
@@ -125,7 +127,7 @@ def _heat(explained: Attribution, X: Any, rows: list[int], title: str | None, ax
     finish(ax, title=titled(title, finding), note=f"{explained.method}; {colours}", x="", y="", grid=None)
     ax.set_xticks([])
     ax.set_yticks([height / 2, down + height / 2], ["as it is", "what counts"])
-    ax.set_aspect("equal")
+    ax.set_aspect("equal", anchor="W")  # the words above one image need the room beside it
     return ax
 
 
