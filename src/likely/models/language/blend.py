@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...core.spec import Spec, is_fraction, require
-from ...networks import LSTM
+from ...networks.lstm import LSTM
 from .ngram import NGram
 
 __all__ = ["Blend"]

@@ -347,8 +347,10 @@ def _table(
     reach = reference.ppf(0.5 + level / 2) * errors
     p_value = 2 * reference.sf(np.abs(statistic))
     bounds = estimate - reach, estimate + reach
-    tested = (statistic, p_value, level, kind, df, dict(facts), _beside(model, model.posterior_))
-    return Summary(tuple(_terms(model)), estimate, errors, *bounds, *tested)
+    beside = _beside(model, model.posterior_)
+    return Summary(
+        tuple(_terms(model)), estimate, errors, *bounds, statistic, p_value, level, kind, df, dict(facts), beside
+    )
 
 
 def _beside(model: Any, posterior: Posterior) -> dict[str, float]:

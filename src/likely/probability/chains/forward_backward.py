@@ -138,8 +138,8 @@ def filter_states(
     if min(initial.min(), transition.min()) < LEAST_STEP:  # what looks lost may be all that is left later on
         filtered, logs = np.empty((steps, states)), _logarithms(initial, transition)
         log_emission = np.ascontiguousarray(log_emission, dtype=np.float64)
-        told = (filtered, log_prob, impossible)
-        interruptible(log_emission.size * states * IN_LOGS, forward_in_logs, *logs, log_emission, offsets, *told)
+        work, places = log_emission.size * states * IN_LOGS, (filtered, log_prob, impossible)
+        interruptible(work, forward_in_logs, *logs, log_emission, offsets, *places)
         return log_prob, filtered, impossible
     emission, shift, initial, transition, log_emission = _prepared(initial, transition, log_emission, Memory())
     alpha, level = np.empty_like(emission), np.empty(steps)
