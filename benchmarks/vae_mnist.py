@@ -31,7 +31,7 @@ __all__ = ["run"]
 EPOCHS, FEW, IMAGES = 80, 10, 15_000
 PUBLISHED, TARGET, MINUTES = 89.78, 89.9, 10.0
 NETWORK = MLP((200, 200), activation="silu")
-"""After 10 epochs 92.7 nats on 1,000 test images, where rectified units have 96.3 and tanh 97.8."""
+"""After 10 epochs it has 92.7 nats on 1,000 test images, where rectified units have 96.3 and tanh 97.8."""
 
 
 def run(repeats: int = 1) -> list[Result]:
@@ -49,7 +49,7 @@ def binarised(x: np.ndarray) -> np.ndarray:
 
 
 def evidence(epochs: int, rows: int = 10_000, draws: int = 1000) -> list[Result]:
-    """−log p after a fit of no more than ten minutes."""
+    """−log p after a fit of no more than ten minutes of one core."""
     data = mnist(60_000)
     start, work = time.perf_counter(), time.process_time()
     model = fit(data.x, epochs, ELBO())
@@ -62,7 +62,7 @@ def evidence(epochs: int, rows: int = 10_000, draws: int = 1000) -> list[Result]
     )
     target = TARGET / PUBLISHED
     return [
-        Result("vae_mnist, −log p", "published", value.mean(), PUBLISHED, words, minutes <= MINUTES, target, "nats")
+        Result("vae_mnist, −log p", "published", value.mean(), PUBLISHED, words, core_minutes <= MINUTES, target, "nats")
     ]
 
 
