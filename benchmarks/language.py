@@ -89,7 +89,9 @@ def blended(known: str, new: str) -> Result:
         f"nats per character over all {len(new):,} characters; {steps:,} steps of {batch} windows in {minutes:.1f} min "
         f"({core_minutes:.1f} of one core); weights of counts by known tokens {weights}"
     )
-    return Result("language, blend of 7-grams and an LSTM", "target", nats, NATS["blend"], words, minutes <= MINUTES, 1.0, "nats")
+    return Result(
+        "language, blend of 7-grams and an LSTM", "target", nats, NATS["blend"], words, minutes <= MINUTES, 1.0, "nats"
+    )
 
 
 def gpt() -> Transformer:

@@ -62,7 +62,9 @@ def evidence(epochs: int, rows: int = 10_000, draws: int = 1000) -> list[Result]
     )
     target = TARGET / PUBLISHED
     return [
-        Result("vae_mnist, −log p", "published", value.mean(), PUBLISHED, words, core_minutes <= MINUTES, target, "nats")
+        Result(
+            "vae_mnist, −log p", "published", value.mean(), PUBLISHED, words, core_minutes <= MINUTES, target, "nats"
+        )
     ]
 
 
