@@ -13,7 +13,17 @@ from .layers.masked import RESIDUALS, MaskedMLP
 from .linear import Linear
 from .mlp import MLP
 
-__all__ = ["masked_network"]
+__all__ = ["has_masked_form", "masked_network"]
+
+
+def has_masked_form(network: Any) -> bool:
+    """Whether `masked_network` takes it.
+
+    >>> has_masked_form(MLP((8,))), has_masked_form(MLP((8,), norm="layer"))
+    (True, False)
+    """
+    spec = as_network(network)
+    return isinstance(spec, Linear) or (isinstance(spec, MLP) and spec.norm is None and spec.residual in RESIDUALS)
 
 
 def masked_network(

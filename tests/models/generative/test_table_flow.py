@@ -9,7 +9,7 @@ import torch
 from likely import Flow
 from likely.inference import MAP
 from likely.models.generative.table_flow import TableFlow
-from likely.networks import MLP
+from likely.networks import MLP, Linear
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 120)
@@ -39,3 +39,9 @@ def test_draws_have_the_frequencies_of_the_labels_and_keep_their_columns(fitted)
     frequency = np.mean(kinds == "b")
     assert abs(frequency - LABELS.mean()) < 6 * np.sqrt(0.25 / 2_000) + 0.05  # what 20 epochs leave
     assert list(rows.columns) == ["height", "kind", "width"]
+
+
+@pytest.mark.parametrize("network", [MLP((8,), norm="layer"), MLP((8,), residual="preactivation"), Linear()])
+def test_labels_have_their_own_network_where_the_flow_s_has_no_masked_form(network):
+    model = Flow("affine", layers=1, network=network, inference=MAP(epochs=1), random_state=0).fit(ROWS)
+    assert np.isfinite(model.log_prob(ROWS)).all()

@@ -19,7 +19,7 @@ from ...inference.objective import RowDensity
 from ...likelihoods import Likelihood
 from ...networks import MLP
 from ...networks.base import as_network
-from ...networks.masked import masked_network
+from ...networks.masked import has_masked_form, masked_network
 from ...optim import Adam, AdamW, Cosine
 from ...priors import Flat
 from .base_density import BASES, BaseDensity
@@ -170,7 +170,8 @@ class Flow(_Codes):
         numbers = [column for column in range(shape[0]) if column not in labels]
         own = columns_among(self.columns_, labels)
         features = Features(own, (len(labels),), missing=False)
-        network = CHAIN if self.network == NETWORK or not isinstance(as_network(self.network), MLP) else self.network
+        chosen = self.network != NETWORK and isinstance(as_network(self.network), MLP)
+        network = self.network if chosen and has_masked_form(self.network) else CHAIN
         chain = MaskedDensity(own, (len(labels),), network, condition=told, inside=True)
         wide = features.size + (0 if told is None else math.prod(told))
         return TableFlow(labels, numbers, chain, features, self._flow((len(numbers),), (wide,), self._steps(numbers)))
