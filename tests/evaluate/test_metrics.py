@@ -95,7 +95,7 @@ def test_missing_tokens_do_not_count():
         ([0, 3], {}, "actual must hold a column from 0 to 2 everywhere; .* missing_label= to leave one out"),
         ([0, -1], {}, "actual must hold a column from 0 to 2"),
         (["a", "z"], {"labels": ["a", "b", "c"]}, "actual must hold one of the 3 labels"),
-        ([0, 1, 2], {}, r"one axis more; found \(2, 3\) for \(3,\)"),
+        ([0, 1, 2], {}, "actual has 3 rows and probabilities has 2; they must agree"),
         ([-1, -1], {"missing_label": -1}, "actual has no target at all"),
     ],
 )
