@@ -28,7 +28,7 @@ from likely.networks import LSTM, MLP, ConvNet, UNet
 
 RUNNER = Path(__file__).with_name("fuzz_files.py")
 MANY = int(os.environ.get("LIKELY_FUZZ", "1"))
-COUNT = 4 * MANY
+COUNT = 3 * MANY
 """Changed files of each example."""
 SEED = 0
 

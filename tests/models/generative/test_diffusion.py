@@ -229,7 +229,7 @@ def test_every_inference_of_a_bound_fits_it(name):
     inference = able(RowDensity("Diffusion", "bound", random=True))[name].example()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikelyWarning)
-        model = diffusion(network=MLP((4,)), steps=5, sampler=DDIM(2), inference=inference, weighting="bound").fit(
+        model = diffusion(network=MLP((1,)), steps=5, sampler=DDIM(2), inference=inference, weighting="bound").fit(
             ROWS[:8]
         )
     assert np.isfinite(model.log_prob(ROWS[:5], draws=2)).all()

@@ -127,7 +127,7 @@ def test_every_inference_of_a_bound_fits_it(name, objective):
     inference = EVERY[name].example()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", LikelyWarning)
-        model = small(network=MLP((4,)), steps=2, noise_levels=2, objective=objective, inference=inference).fit(
+        model = small(network=MLP((1,)), steps=2, noise_levels=2, objective=objective, inference=inference).fit(
             ROWS[:20]
         )
     assert np.isfinite(model.score_function(ROWS[:5])).all()
