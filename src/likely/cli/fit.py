@@ -117,27 +117,25 @@ def fit(
     """
     given = {"likelihood": likelihood, "network": network, "prior": prior, "inference": inference, "tokens": tokens}
     parts = {name: text for name, text in given.items() if text is not None}
+    of_targets = {"target": target, "weight": weight, "exposure": exposure, "offset": offset}
+    others = {**of_targets, "model": model, "sequence": sequence, "text": text}
+    of_tables = [name for name, value in others.items() if value is not None]
     if boxes is not None:
-        strange = {"target": target, "model": model, "weight": weight, "sequence": sequence, "text": text}
-        strange |= {"exposure": exposure, "offset": offset}
-        for name in (name for name, value in strange.items() if value is not None):
-            raise SpecError(f"--{name} does not belong to --boxes, which says what there is in each image.")
+        if of_tables:
+            raise SpecError(f"--{of_tables[0]} does not belong to --boxes, which says what there is in each image.")
         fit_boxes(table, boxes, parts, out, size=size, random_state=random_state, json=json)
         return
     if masks is not None or (table.is_dir() and model is None and is_images(table)):
-        strange = {"target": target, "model": model, "weight": weight, "sequence": sequence, "text": text}
-        strange |= {"exposure": exposure, "offset": offset}
-        for name in (name for name, value in strange.items() if value is not None):
-            raise SpecError(f"--{name} does not belong to images, whose classes are folders or masks.")
+        if of_tables:
+            raise SpecError(f"--{of_tables[0]} does not belong to images, whose classes are folders or masks.")
         fit_images(table, masks, parts, out, size=size, random_state=random_state, json=json)
         return
     if size is not None:
         raise SpecError(f"--size {size!r} is of images, and {table} is not a folder of them.")
     if model is not None:
-        of_targets = {"target": target, "weight": weight, "exposure": exposure, "offset": offset}
-        others = [*parts, *(name for name, value in of_targets.items() if value)]
-        if others:
-            raise SpecError(f"--model {model!r} is a complete model, so --{others[0]} cannot be given with it.")
+        beside = [*parts, *(name for name, value in of_targets.items() if value)]
+        if beside:
+            raise SpecError(f"--model {model!r} is a complete model, so --{beside[0]} cannot be given with it.")
         out = out or Path(f"{table.name.split('.')[0]}-{re.split('[^a-z_]', model.lower())[0]}.likely")
         check_out(out)
         made = make_model(model, random_state, verbose=not json)

@@ -79,6 +79,17 @@ def check_length(y: np.ndarray, rows: int) -> None:
         raise DataError(f"y has {size}, but X has {rows} rows; inconsistent numbers of samples.")
 
 
+def check_level(level: Any) -> None:
+    """The probability of an interval is a number between 0 and 1.
+
+    >>> check_level(90)
+    Traceback (most recent call last):
+    likely.core.errors.DataError: level=90 must be one number strictly between 0 and 1, such as 0.9.
+    """
+    if not isinstance(level, int | float | np.number) or not 0 < level < 1:
+        raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+
+
 def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:
     """Weights as a float64 tensor (n,): finite, not negative, not all zero. None stays None."""
     if sample_weight is None:

@@ -88,17 +88,11 @@ class Written(NamedTuple):
     form: str = ""
 
 
+@together()
 def with_written(
     frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]
 ) -> tuple[pl.DataFrame, dict[str, Marks]]:
     """The frame with columns of text that are written numbers or dates read as such, and the marks of the numbers."""
-    with together():
-        return _with_written(frame, text, marks)
-
-
-def _with_written(
-    frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]
-) -> tuple[pl.DataFrame, dict[str, Marks]]:
     columns, seen = [], {}
     points = all(choice.decimal == "," for choice in marks)  # so that a point parts thousands
     for series, raw in zip(frame.iter_columns(), text.iter_columns(), strict=True):

@@ -22,7 +22,7 @@ from ...core.estimator import Estimator
 from ...core.random import seed_of
 from ...core.spec import as_spec, is_integer
 from ...core.threads import threads_for
-from ...core.validation import as_weights
+from ...core.validation import as_weights, check_level
 from ...likelihoods import Likelihood, Normal
 from ...networks import Linear, as_network
 from ...priors import Flat
@@ -211,8 +211,7 @@ class Forecaster(Estimator):
         self, steps: int = 1, level: float = 0.9, series: Any = None, future: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds each step with probability `level`: arrays (lower, upper)."""
-        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-            raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+        check_level(level)
         distribution = self.predict_dist(steps, series, future)
         lower, upper = _quantiles(distribution, np.array([(1 - level) / 2, (1 + level) / 2]))
         return lower, upper

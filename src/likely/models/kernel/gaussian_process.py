@@ -26,7 +26,7 @@ from ...core.errors import DataError, LikelyError, ModelFileError, SpecError
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
 from ...core.threads import factorisation, threads_for
-from ...core.validation import as_rows, as_weights
+from ...core.validation import as_rows, as_weights, check_level
 from ...kernels import RBF, Kernel, KernelModule
 from ...kernels.cholesky import ROUGHER, report_jitter, root_of
 from ...likelihoods import Likelihood, Normal, Target
@@ -42,6 +42,7 @@ from .gp.predictive import predictive
 from .gp.regression import ExactPosterior, Regression
 from .gp.selection import inducing_points, refuse_many
 from .gp.targets import counted, read_classes, read_targets
+from .scoring import quality
 
 __all__ = ["GaussianProcess"]
 
@@ -234,8 +235,7 @@ class GaussianProcess(Labelled):
 
     def predict_interval(self, X: Any, level: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
-        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-            raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+        check_level(level)
         tail = (1 - level) / 2
         parts = (self._predictive(part) for part in self._rows(X).split(CHUNK))
         bounds = torch.cat([torch.stack([quantile(part, p) for p in (tail, 1 - tail)]) for part in parts], 1)
@@ -280,18 +280,10 @@ class GaussianProcess(Labelled):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R² of the mean, or the accuracy of the labels, over the targets that are not missing."""
-        from sklearn.metrics import accuracy_score, r2_score  # slow to import, and not needed to fit or to predict
-
         likelihood, targets = self._likelihood(), self._targets(X, y)
-        weight = as_weights(sample_weight, targets)
-        seen = ~likelihood.missing(targets).numpy()
-        if not seen.any():
-            raise DataError("y has no target to score: every one is missing.")
-        counts = None if weight is None else weight.numpy()[seen]
-        if likelihood.labels:
-            guess = self._probabilities(X).argmax(-1)
-            return float(accuracy_score(targets.numpy()[seen].astype(int), guess[seen], sample_weight=counts))
-        return float(r2_score(targets.numpy()[seen], self.predict(X)[seen], sample_weight=counts))
+        weight, seen = as_weights(sample_weight, targets), ~likelihood.missing(targets).numpy()
+        guess = self._probabilities(X).argmax(-1) if likelihood.labels else self.predict(X)
+        return quality(targets.numpy(), guess, seen, weight, likelihood.labels)
 
     @property
     def noise_(self) -> float | None:

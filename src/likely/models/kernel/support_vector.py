@@ -37,6 +37,7 @@ from ..labels import (
 )
 from .kernel_machine import KernelMachine, check_covariance, numbers_of
 from .platt import couple
+from .scoring import quality
 from .support_vector_dual import (
     Solution,
     calibrated,
@@ -270,17 +271,13 @@ class SupportVector(KernelMachine, Labelled):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy, or with `epsilon` R², over the rows whose target is not missing."""
-        from sklearn.metrics import accuracy_score, r2_score
-
         predicted = self.predict(X)
         weight = as_weights(sample_weight, torch.empty(len(predicted)))
-        counts = np.ones(len(predicted)) if weight is None else weight.numpy()
         if _classifies(self):
             labels, missing = self._labels(y, len(predicted))
-            return float(accuracy_score(labels[~missing], predicted[~missing], sample_weight=counts[~missing]))
+            return quality(labels, predicted, ~missing, weight, labels=True)
         target = self._numbers(y, len(predicted))
-        known = ~np.isnan(target)
-        return float(r2_score(target[known], predicted[known], sample_weight=counts[known]))
+        return quality(target, predicted, ~np.isnan(target), weight, labels=False)
 
     def _values_of(self, X: Any) -> np.ndarray:
         """f(x) for each pair of classes (n, pairs), or (n, 1)."""

@@ -20,6 +20,7 @@ from scipy import stats
 from torch import Tensor
 
 from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
+from ...core.validation import check_level
 from ...inference import Conditional, GaussianPosterior, Posterior, Problem
 from ...inference.dataset import Dataset
 from ...inference.linear.design import Design, Regression
@@ -86,8 +87,7 @@ def _summary(
     level: float,
     beside: Mapping[str, Any],
 ) -> Summary:
-    if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-        raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.95.")
+    check_level(level)
     if errors not in ERRORS:
         raise SpecError(f"errors={errors!r} is not known; use one of {', '.join(map(repr, ERRORS))}.")
     if not model.plan_.linear:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...core.errors import DataError, SpecError
 from ...core.spec import as_spec
-from ...core.validation import check_length
+from ...core.validation import check_length, check_level
 from ...data.rows import Inputs
 from ...likelihoods import Likelihood, Normal
 from ...networks import Linear
@@ -84,8 +84,7 @@ class Regressor(RegressorMixin, Supervised):
 
     def predict_interval(self, X: Any, level: float = 0.9, offset: Any = None, exposure: Any = None) -> tuple[Any, Any]:
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
-        if not isinstance(level, int | float | np.number) or not 0 < level < 1:
-            raise DataError(f"level={level!r} must be one number strictly between 0 and 1, such as 0.9.")
+        check_level(level)
         x = self._rows(X)
         shift = self._offset(x, offset, exposure)
         tail = (1 - level) / 2
