@@ -219,3 +219,12 @@ def test_a_bayesian_network_learns_its_graph_and_fills_gaps(run, refused):
     assert run("evaluate", "net.likely", "days.csv", "--json").json()["log_score"] < 0
     assert run("sample", "net.likely", "--json").code == 0
     refused(run("predict", "net.likely", "days.csv"), "tells any column by the others", "`likely impute`")
+
+
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
+def test_numbers_that_a_few_values_spoil_are_not_taken_for_classes(run, refused):
+    pl.DataFrame({"x": range(60), "price": ["n.k.", *(f"{number}.5" for number in range(59))]}).write_csv("spoilt.csv")
+    told = "1 of 60 values are not numbers ('n.k.' at row 0, counted from 0)"
+    refused(run("fit", "spoilt.csv", "--target", "price"), f"Target column 'price' is text: {told}")
+    ran = run("fit", "spoilt.csv", "--target", "price", "--missing", "n.k.")
+    assert "price: regress" in ran.out

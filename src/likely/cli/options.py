@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,6 +39,9 @@ __all__ = [
     "read_target",
     "with_target",
 ]
+
+MOST_CLASSES = 20
+"""Different values of a target up to which numbers among them may well be names of classes."""
 
 TableArgument = Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file.", show_default=False)]
 ModelArgument = Annotated[
@@ -78,7 +82,26 @@ def read_target(rows: pl.DataFrame, target: str, task: str) -> tuple[str, str]:
     if task not in ("auto", "regress", "classify"):
         raise SpecError(f"--task {task!r}: task must be regress, classify or auto.")
     guess, why = task_of(column_of(as_frame(rows, "The table"), target, "The table"))
-    return (guess, f"since {why}; --task overrides") if task == "auto" else (task, "as told")
+    if task != "auto":
+        return task, "as told"
+    _refuse_spoilt_numbers(rows[target])
+    return guess, f"since {why}; --task overrides"
+
+
+def _refuse_spoilt_numbers(target: pl.Series) -> None:
+    """Raise if a target of many numbers is text because of a few values: each number would be a class."""
+    import polars as pl
+
+    from ..data.written import mostly_numbers
+
+    strange = mostly_numbers(target) if target.dtype == pl.String and target.n_unique() > MOST_CLASSES else []
+    if strange:
+        word = target[strange[0]]
+        raise DataError(
+            f"Target column {target.name!r} is text: {len(strange)} of {len(target)} values are not numbers ({word!r} "
+            f"at row {strange[0]}, counted from 0). Fix them, say that they are missing (--missing "
+            f"{shlex.quote(word)}), or take every value for a class (--task classify)."
+        )
 
 
 def with_target(rows: pl.DataFrame, target: str) -> pl.DataFrame:

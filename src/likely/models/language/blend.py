@@ -5,9 +5,8 @@ p(z | past) = wₖ p_counts(z | past) + (1 − wₖ) p_network(z | past),      k
 
 from __future__ import annotations
 
-from typing import Any
-
-from ...core.spec import Spec, is_fraction, require
+from ...core.spec import Spec, as_spec, is_fraction, require
+from ...networks import Network, as_network
 from ...networks.lstm import LSTM
 from .ngram import NGram
 
@@ -29,9 +28,11 @@ class Blend(Spec, axis="blend"):
     """
 
     counts: NGram = NGram()
-    network: Any = LSTM(256)
+    network: Network = LSTM(256)
     held_out: float = 0.05
 
     def validate(self) -> None:
-        require(isinstance(self.counts, NGram), self, "counts", "NGram(order)")
+        """Text becomes specs."""
+        object.__setattr__(self, "counts", as_spec(self.counts, NGram, "counts"))
+        object.__setattr__(self, "network", as_network(self.network))
         require(is_fraction(self.held_out) and self.held_out > 0, self, "held_out", "a fraction between 0 and 1")
