@@ -79,6 +79,15 @@ def test_new_frames_are_checked_as_before(tmp_path):
         ("eval(x)", False),
         ("x['a']", False),
         ("np.log.__class__", False),
+        ("(x + 1) ** 10", True),
+        ("poly(x, 3)", True),
+        ("cr(x, knots=[2_000, 50_000])", True),
+        ("I(9) ** I(9) ** 9", False),
+        ("x + (1 << 9_999_999_999)", False),
+        ("[x] * 9_999_999_999", False),
+        ("'a' * 9_999_999_999", False),
+        ("poly(x, 10_000_000)", False),
+        ("bs(x, df=10 * 1_000_000)", False),
     ],
 )
 def test_a_file_may_only_call_what_makes_columns_of_numbers(expression, plain):

@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import typer
 
 from ..core.errors import DataError, LikelyError, ReadingNote
+from ..core.replacing import replacing
 
 __all__ = [
     *("command", "guarded", "heading", "lines", "number", "print_board", "print_json", "print_table", "save_picture"),
@@ -55,14 +56,11 @@ def stopped() -> None:
 
 def save_picture(figure: Any, path: Path, dpi: int) -> None:
     """Draw beside the target and rename, so that there is never half a picture."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        figure.savefig(temporary, dpi=dpi, format=path.suffix[1:].lower() or "png")
-        temporary.replace(path)
+        with replacing(path) as part:
+            figure.savefig(part, dpi=dpi, format=path.suffix[1:].lower() or "png")
     except ValueError as error:  # an ending that is not a picture's
         raise DataError(f"Cannot write {path}: {error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def heading(text: str) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
+from ..core.replacing import replacing
 from .options import (
     JsonOption,
     ModelArgument,
@@ -121,19 +122,14 @@ def give(frame: pl.DataFrame) -> None:
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:
     """CSV, TSV or Parquet by the ending; written beside the target and renamed, so never half a file."""
-    import os
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        if path.name.lower().endswith(".parquet"):
-            frame.write_parquet(temporary)
-        else:
-            frame.write_csv(temporary, separator="\t" if path.name.lower().endswith(".tsv") else ",")
-        temporary.replace(path)
+        with replacing(path) as part:
+            if path.name.lower().endswith(".parquet"):
+                frame.write_parquet(part)
+            else:
+                frame.write_csv(part, separator="\t" if path.name.lower().endswith(".tsv") else ",")
     except OSError as error:
         raise DataError(f"Cannot write {path}: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def beside(rows: pl.DataFrame, answers: pl.DataFrame) -> pl.DataFrame:

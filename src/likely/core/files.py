@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
@@ -20,6 +18,7 @@ from torch import Tensor, uint8
 from .errors import ModelFileError
 from .header import FORMAT, KEY, as_path, checksum, first_line, opened
 from .layout import laid_out
+from .replacing import replacing
 
 __all__ = ["check_tensors", "read_file", "write_file"]
 
@@ -31,28 +30,18 @@ def write_file(path: str | os.PathLike[str], header: Mapping[str, Any], tensors:
         raise ModelFileError(f"Cannot write {target}: it is a folder; give a file name in it.")
     if target.exists() and not target.is_file():
         raise ModelFileError(f"Cannot write {target}: it is a device or pipe; give the name of a file.")
-    target = Path(os.path.realpath(target))  # a link stays a link
-    temporary = target.with_name(f".{target.name[:40]}.{os.getpid()}-{threading.get_ident()}.part")
     text = json.dumps({"format": FORMAT, **header})
     separate = _separate(tensors)
     metadata = {KEY: f"{_checksum(text, separate)} {text}"}
     try:
-        temporary.touch()
-        mode = (target if target.exists() else temporary).stat().st_mode
-        save_file(separate, temporary, metadata=metadata)
-        os.chmod(temporary, mode & 0o777)  # what the folder gives new files, not the private one of a temporary file
-        with open(temporary, "rb+") as stream:
-            os.fsync(stream.fileno())
-        os.replace(temporary, target)
-        _sync_folder(target.parent)
+        with replacing(target) as part:
+            save_file(separate, part, metadata=metadata)
     except (OSError, SafetensorError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else first_line(error)
         raise ModelFileError(
             f"Cannot write {target}: {reason}. Nothing was changed there; "
             "check that the folder exists, is writable and has room."
         ) from error
-    finally:
-        _remove(temporary)
 
 
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -101,20 +90,3 @@ def _checksum(text: str, tensors: Mapping[str, Tensor]) -> str:
 
 def _bytes(tensor: Tensor) -> memoryview:
     return tensor.reshape(-1).view(uint8).numpy().data if tensor.numel() else memoryview(b"")
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make the rename itself durable, where the system allows a folder to be opened."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-def _remove(temporary: Path) -> None:
-    try:
-        temporary.unlink(missing_ok=True)
-    except (OSError, ValueError):  # the folder is gone, or its name is not a valid one: there is nothing to remove
-        return

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.replacing import replacing
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -185,7 +186,11 @@ def write_image(path: str | os.PathLike[str], values: Any) -> None:
     elif not bool((pixels >= 0).all() and (pixels <= 255).all()):
         raise DataError(f"values has {pixels.min()} to {pixels.max()}; integers from 0 to 255 can be written.")
     try:
-        Image.fromarray(np.ascontiguousarray(pixels, np.uint8)).save(path)
+        kind = Image.registered_extensions()[Path(path).suffix.lower()]
+        with replacing(path) as part:
+            Image.fromarray(np.ascontiguousarray(pixels, np.uint8)).save(part, kind)
+    except KeyError as error:
+        raise DataError(f"Cannot write {path}: end its name in one of {', '.join(ENDINGS)}.") from error
     except (OSError, ValueError) as error:
         raise DataError(f"Cannot write {path}: {getattr(error, 'strerror', None) or error}.") from error
 

@@ -23,6 +23,9 @@ FUNCTIONS = {
 }
 """What a formula of a file may call, beside numpy's functions of single numbers."""
 CONTRASTS = {"treatment", "SAS", "sum", "helmert", "diff", "poly"}
+BASES = {"bs", "cc", "cr", "cs", "poly"}
+MOST = 1_000
+"""Columns that one term of a file may make."""
 PLAIN = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.BinOp, ast.UnaryOp, ast.Compare, ast.operator),
     *(ast.unaryop, ast.cmpop, ast.keyword, ast.List, ast.Tuple),
@@ -111,6 +114,8 @@ def _is_plain(expression: str) -> bool:
 
     >>> _is_plain("np.log(x ** 2) + bs(age, df=4)"), _is_plain("__import__('os').remove(x)"), _is_plain("x.values")
     (True, False, False)
+    >>> _is_plain("x + 9 ** 9 ** 9"), _is_plain("bs(age, df=10 ** 9)")
+    (False, False)
     """
     try:
         tree = ast.parse(expression, mode="eval")
@@ -122,10 +127,26 @@ def _is_plain(expression: str) -> bool:
             known |= {node, node.func, *ast.walk(node.func)}
         if isinstance(node, ast.Attribute) and _is_known(node):
             known |= {node, *ast.walk(node)}
-    names = (node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
-    return not any(name.startswith("__") for name in names) and all(
-        node in known or isinstance(node, PLAIN) for node in ast.walk(tree)
+    names = {node for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    return not any(name.id.startswith("__") for name in names) and all(
+        (node in known or isinstance(node, PLAIN)) and _is_bounded(node, names - known) for node in ast.walk(tree)
     )
+
+
+def _is_bounded(node: ast.AST, columns: set[ast.Name]) -> bool:
+    """Whether its value is no larger than the columns are: powers of literal numbers and repeated lists may be huge."""
+    if isinstance(node, ast.BinOp):
+        if any(isinstance(side, ast.List | ast.Tuple) or _is_text(side) for side in (node.left, node.right)):
+            return False
+        return not isinstance(node.op, ast.Pow | ast.LShift) or not columns.isdisjoint(ast.walk(node.left))
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BASES:
+        sizes = [*node.args[1:], *(own.value for own in node.keywords if own.arg in ("df", "degree"))]
+        return all(isinstance(own, ast.Constant) and (own.value is None or own.value <= MOST) for own in sizes)
+    return True
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str | bytes)
 
 
 def _is_known(function: ast.AST) -> bool:

@@ -20,6 +20,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 
 from ...core.errors import DataError, SpecError
+from ...core.replacing import replacing
 from .dag import Dag, closest
 from .tables import SLACK, Tables
 
@@ -84,15 +85,11 @@ def write_bif(
             numbers = ", ".join(repr(float(number)) for number in table[row])
             lines.append(f"  ({shown}) {numbers};" if parents else f"  table {numbers};")
         lines.append("}")
-    target = Path(os.path.realpath(path))
-    part = target.with_name(f".{target.name[:40]}.{os.getpid()}.part")
     try:
-        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(part, target)  # so that a file is whole or as it was
+        with replacing(path) as part:
+            part.write_text("\n".join(lines) + "\n", encoding="utf-8")
     except OSError as error:
         raise DataError(f"Cannot write {path}: {error.strerror or error}.") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 class _Token(NamedTuple):
