@@ -1,8 +1,10 @@
+import pytest
 import torch
 from torch import nn
 
 from likely.core.random import drawing, isolated
 from likely.networks.layers import Dropout, dropped
+from likely.networks.layers.dropout import MANY, mask_like
 
 
 def test_in_evaluation_and_without_probability_nothing_is_dropped():
@@ -36,3 +38,28 @@ def test_members_under_vmap_have_masks_of_their_own():
     with drawing(0):
         masked = torch.vmap(lambda scale: scale * Dropout(0.5)(x), randomness="different")(torch.ones(4))
     assert len({tuple(row.tolist()) for row in masked}) == 4  # two rows of 64 agree with probability 2⁻⁶⁴
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.999])
+def test_large_masks_keep_the_fraction_they_should_in_every_place_of_a_drawn_integer(p, seed):
+    """Of 4 places × 3 p each deviates by 5 standard errors with probability 6e-7: 7e-6 in all."""
+    n = 40 * MANY
+    with drawing(seed):
+        mask = mask_like(torch.zeros(n), p)
+    kept = (mask > 0).double().view(-1, 4)
+    assert ((kept.mean(0) - (1 - p)).abs() < 5 * (p * (1 - p) / (n / 4)) ** 0.5 + 2**-16).all()
+    neighbours = torch.corrcoef(kept.T).fill_diagonal_(0)
+    assert neighbours.abs().max() < 5.5 / (n / 4) ** 0.5
+    assert abs(mask.max().item() * (1 - p) - 1) < 2**-16 / (1 - p)
+
+
+def test_large_masks_repeat_with_their_generator_and_drop_all_or_nothing():
+    x = torch.ones(3, MANY, dtype=torch.float64)
+    with drawing(3):
+        first = mask_like(x, 0.2)
+    with drawing(3):
+        assert torch.equal(mask_like(x, 0.2), first)
+    assert first.shape == x.shape
+    assert first.dtype == x.dtype
+    assert torch.equal(mask_like(x, 1.0), torch.zeros_like(x))
+    assert torch.equal(mask_like(x, 0.0), torch.ones_like(x))

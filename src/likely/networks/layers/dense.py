@@ -16,9 +16,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from ...core.random import current_generator
 from .activation import Erf, Sine
-from .dropout import Dropout
+from .dropout import Dropout, mask_like
 
 __all__ = ["DensePasses", "Passes", "dense_layers"]
 
@@ -256,9 +255,7 @@ class _Dropout:
         self.p = layer.p
 
     def forward(self, h: Tensor) -> Tensor:
-        self.mask = torch.empty_like(h).bernoulli_(1 - self.p, generator=current_generator(h.device))
-        if self.p < 1:
-            self.mask /= 1 - self.p
+        self.mask = mask_like(h, self.p)
         return h * self.mask
 
     def backward(self, g: Tensor) -> Tensor:

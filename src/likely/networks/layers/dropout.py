@@ -7,7 +7,11 @@ from torch import Tensor, nn
 
 from ...core.random import current_generator
 
-__all__ = ["Dropout", "dropped"]
+__all__ = ["Dropout", "dropped", "mask_like"]
+
+MANY = 10_000
+"""Numbers from which on a mask is drawn by bits; below, one call costs less."""
+LEVELS = 2**16
 
 
 class Dropout(nn.Dropout):
@@ -29,7 +33,25 @@ def dropped(x: Tensor, p: float) -> Tensor:
     >>> sorted(set(dropped(torch.ones(100), 0.5).tolist()))
     [0.0, 2.0]
     """
-    if not x.numel():
-        return x
-    mask = torch.bernoulli(x.detach(), 1 - p, generator=current_generator(x.device))
-    return x * (mask if p == 1 else mask.div_(1 - p))
+    return x * mask_like(x, p) if x.numel() else x
+
+
+def mask_like(x: Tensor, p: float) -> Tensor:
+    """0 with probability p, else 1 / (1 − p); only zeros where p is 1.
+
+    Large masks are drawn by the 16 bits, four from one random integer: p is then rounded to a multiple of 2⁻¹⁶, and
+    what is kept is divided by one minus that.
+
+    >>> mask_like(torch.zeros(200, 300), 0.25).unique()
+    tensor([0.0000, 1.3333])
+    """
+    generator = current_generator(x.device)
+    if x.numel() < MANY or x.device.type != "cpu" or torch._C._functorch.peek_interpreter_stack() is not None:
+        mask = torch.bernoulli(x.detach(), 1 - p, generator=generator)
+        return mask if p == 1 else mask.div_(1 - p)
+    out = round(p * LEVELS)
+    if out == LEVELS:
+        return torch.zeros_like(x)
+    integers = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
+    bits = integers.view(torch.int16)[: x.numel()].view(x.shape)
+    return (bits >= out - LEVELS // 2).to(x.dtype).mul_(LEVELS / (LEVELS - out))
