@@ -141,8 +141,12 @@ def _is_bounded(node: ast.AST, columns: set[ast.Name]) -> bool:
         return not isinstance(node.op, ast.Pow | ast.LShift) or not columns.isdisjoint(ast.walk(node.left))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in BASES:
         sizes = [*node.args[1:], *(own.value for own in node.keywords if own.arg in ("df", "degree"))]
-        return all(isinstance(own, ast.Constant) and (own.value is None or own.value <= MOST) for own in sizes)
+        return all(isinstance(own, ast.Constant) and _is_size(own.value) for own in sizes)
     return True
+
+
+def _is_size(value: object) -> bool:
+    return value is None or (isinstance(value, int | float) and value <= MOST)
 
 
 def _is_text(node: ast.AST) -> bool:
