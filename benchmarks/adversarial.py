@@ -25,9 +25,9 @@ __all__ = ["run"]
 
 RADIUS, SIGMA = 0.3, 0.5
 NETWORK = ConvNet((16, 32), kernel=5, downsample="stride", hidden=(100,))
-WIDER = ConvNet((32, 64), kernel=4, downsample="stride", hidden=(128,))
-"""What withstands large changes has to be wide."""
-EPOCHS, STEPS, STEP, IN_NOISE = 20, 5, 0.1, 12
+SHORT = NETWORK.replace(kernel=4)
+"""Of the kernels of the published ones, which take two thirds of the time."""
+EPOCHS, STEPS, STEP, IN_NOISE = 18, 5, 0.1, 12
 JUDGED, CERTIFIED = 1_000, 500
 MOST_SECONDS = 2_400.0
 """20 minutes of two cores."""
@@ -40,10 +40,10 @@ def run(repeats: int = 1, checkpoint: str | None = None) -> list[Result]:
 
 def withstood(data: Split, checkpoint: str | None = None) -> list[Result]:
     """Accuracy as it is, and under the strongest of ten starts."""
-    by = MAP(Adam(4e-3), epochs=EPOCHS, batch_size=128, schedule=OneCycle(), checkpoint=checkpoint)
+    by = MAP(Adam(2e-3), epochs=EPOCHS, batch_size=128, schedule=OneCycle(), checkpoint=checkpoint)
     inference = AdversarialTraining(by, PGD(RADIUS, steps=STEPS, step_size=STEP), bounds=(0.0, 1.0))
     start = time.process_time()
-    model = Classifier(network=WIDER, inference=inference, random_state=0).fit(_images(data.x), data.y)
+    model = Classifier(network=SHORT, inference=inference, random_state=0).fit(_images(data.x), data.y)
     seconds = time.process_time() - start
     x, y = _images(data.x_test), data.y_test
     clean = model.score(x, y)

@@ -21,8 +21,9 @@ def test_adjusted_is_hamiltonian_with_one_step():
 
 @pytest.mark.parametrize("size", [1, 10])
 def test_warm_up_reaches_the_best_acceptance(size, seed):
-    chains = sample(normal, torch.zeros(size), Langevin(), draws=300, warmup=400, chains=32, random_state=seed)
-    assert float(chains.acceptance.mean()) == pytest.approx(0.574, abs=0.12)
+    """0.56 to 0.61 over 16 seeds; a warm-up of a third of the length ends at 0.64 to 0.70 in ten dimensions."""
+    chains = sample(normal, torch.zeros(size), Langevin(), draws=200, warmup=1200, chains=16, random_state=seed)
+    assert float(chains.acceptance.mean()) == pytest.approx(0.574, abs=0.1)
 
 
 def test_the_bias_of_the_unadjusted_chain_is_what_is_said(seed):

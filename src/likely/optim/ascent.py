@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import torch
 from torch import Tensor
@@ -81,6 +81,16 @@ class _Radial(Attack):
 
     radius: float
     norm: float | Literal["inf"] = "inf"
+
+    def scaled(self, factor: float) -> Self:
+        """The same attack in a ball so many times as large.
+
+        >>> PGD(0.3, steps=5, step_size=0.1).scaled(0.5)
+        PGD(radius=0.15, steps=5, step_size=0.05)
+        """
+        step = getattr(self, "step_size", "auto")
+        own = {} if step == "auto" else {"step_size": factor * step}
+        return self.replace(radius=factor * self.radius, **own)
 
     def _ball(self, origin: Tensor, bounds: Bounds) -> Bounds | None:
         """The ball and the range as one range, where the norm is ∞."""

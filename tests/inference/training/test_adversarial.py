@@ -63,10 +63,8 @@ def test_a_linear_model_pays_the_dual_norm_of_its_weights(stripes):
     torch.testing.assert_close(found, (weight - 0.5 * gradient).detach(), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_training_stays_in_the_ball_and_the_range(stripes, form):
-    """A network that records its inputs sees none further than the radius from a row, and none out of bounds."""
-    X = np.clip(stripes[0], -1, 1)
+def seen_by(inference, X, y):
+    """The rows, and what a network that records its inputs sees of them in training."""
     seen = []
 
     class Recording(torch.nn.Module):
@@ -79,15 +77,30 @@ def test_training_stays_in_the_ball_and_the_range(stripes, form):
                 seen.append(x.detach().clone())
             return self.layer(x)
 
-    inference = AdversarialTraining(MAP(epochs=2, batch_size=None), PGD(0.1, 2, steps=3), form=form, bounds=(-1.0, 1.0))
-    model_of(inference, lambda in_shape, out: Recording()).fit(X, stripes[1])
+    model_of(inference, lambda in_shape, out: Recording()).fit(X, y)
     rows = torch.from_numpy(X).float()
-    met = [x for x in seen if x.shape == rows.shape]
+    return rows, [x for x in seen if x.shape == rows.shape]
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_training_stays_in_the_ball_and_the_range(stripes, form):
+    """None is further than the radius from a row, and none out of bounds."""
+    X = np.clip(stripes[0], -1, 1)
+    inference = AdversarialTraining(MAP(epochs=2, batch_size=None), PGD(0.1, 2, steps=3), form=form, bounds=(-1.0, 1.0))
+    rows, met = seen_by(inference, X, stripes[1])
     assert met
     for x in met:
         assert float(x.abs().max()) <= 1
         assert float(torch.cdist(x, rows).amin(1).max()) <= 0.1 * (1 + 1e-4)
     assert any(float((x - rows).abs().max()) > 0.01 for x in met)
+
+
+@pytest.mark.parametrize(("warmup", "reached"), [(0.0, [1, 1, 1, 1, 1]), (0.8, [0.25, 0.5, 0.75, 1, 1])])
+def test_the_radius_grows_over_the_first_steps(stripes, warmup, reached):
+    inference = AdversarialTraining(MAP(epochs=5, batch_size=None), FGSM(0.2), warmup=warmup)
+    rows, met = seen_by(inference, stripes[0], stripes[1])
+    changes = [float((x - rows).abs().max()) for x in met[-5:]]
+    np.testing.assert_allclose(changes, 0.2 * np.array(reached), rtol=1e-4)
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -152,6 +165,8 @@ def test_bad_input_is_refused_in_words(rng, stripes):
         AdversarialTraining(attack=FGSM(0.1, norm=3), form="single")
     with pytest.raises(SpecError, match=r"bounds must be \(low, high\)"):
         AdversarialTraining(bounds=(1.0, 0.0))
+    with pytest.raises(SpecError, match="warmup must be a fraction of the steps"):
+        AdversarialTraining(warmup=2.0)
     with pytest.raises(DataError, match="radius=300 is beyond the range of X"):
         model_of(AdversarialTraining(MAP(epochs=1), PGD(300.0))).fit(X, y)
     with pytest.raises(SpecError, match="moves θ and the rows by one gradient"):

@@ -299,7 +299,7 @@ def test_distributions_and_samples(kind, seed):
         error = scale / np.sqrt(len(own))
         assert (np.abs(own.mean(0) - one.mean.numpy()) < 6 * error).all()
         assert (np.abs(own.var(0) - one.variance.numpy()) < 6 * np.sqrt(2) * scale * error).all()
-    again = GaussianMixture(2, kind, random_state=seed).fit(drawn)
+    again = GaussianMixture(2, kind, means_init=model.means_).fit(drawn)  # from elsewhere it may end elsewhere
     np.testing.assert_allclose(again.score(drawn), model.score(drawn), atol=0.02)
 
 

@@ -10,7 +10,6 @@ free     a batch is met several times, and each pass back moves θ down and δ u
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -39,10 +38,11 @@ class AdversarialTraining(_Around):
     """Train `by` another inference on rows that an `attack`, FGSM or PGD, changes before each step.
 
     The radius of the attack is in the units of X, and `bounds=(low, high)` keep the changed rows in their range. The
-    attack sees the network as it predicts, without dropout. `form` "single" and "free" use the norm and the radius of
-    the attack and no more; "free" meets each batch `replays` times, so that as many steps pass over the rows so many
-    times less often. Held-out rows of `validation` stay as they are. A step of a sequence, or a node of a graph, has a
-    ball of its own.
+    attack sees the network as it predicts, without dropout. The radius, and a `step_size` of the attack, grow to theirs
+    over the fraction `warmup` of the steps: a network that meets the largest changes from the first step on may never
+    leave a constant answer. `form` "single" and "free" use the norm and the radius of the attack and no more; "free"
+    meets each batch `replays` times, so that as many steps pass over the rows so many times less often. Held-out rows
+    of `validation` stay as they are. A step of a sequence, or a node of a graph, has a ball of its own.
 
     >>> from likely import Classifier
     >>> from likely.robust import PGD
@@ -57,6 +57,7 @@ class AdversarialTraining(_Around):
     form: Literal["pgd", "free", "single"] = "pgd"
     bounds: tuple[float, float] | None = None
     replays: int = 4
+    warmup: float = 0.2
     asks: ClassVar[frozenset[str]] = frozenset({"likelihood"})
 
     @classmethod
@@ -76,6 +77,7 @@ class AdversarialTraining(_Around):
         ordered = self.bounds is None or (len(self.bounds) == 2 and self.bounds[0] < self.bounds[1])
         require(ordered, self, "bounds", "(low, high) with low below high, or None")
         require(is_integer(self.replays), self, "replays", "an integer, 1 or more")
+        require(0 <= self.warmup <= 1, self, "warmup", "a fraction of the steps, from 0 to 1")
 
     def fit(self, problem: Problem) -> Posterior:
         """What `by` finds against the attack."""
@@ -97,7 +99,7 @@ class AdversarialTraining(_Around):
         check_radius(radius, self.attack.p, x.features if isinstance(x, Rows) else x, bounds)
         if self.form == "free" and _innermost(self.by).optimizer.needs_closure:
             raise SpecError('form="free" moves θ and the rows by one gradient; use an optimiser such as Adam or SGD.')
-        return problem.with_(adversary=Adversary(self.attack, self.form, bounds, self.replays))
+        return problem.with_(adversary=Adversary(self.attack, self.form, bounds, self.replays, self.warmup))
 
 
 def _innermost(inference: Any) -> Any:
@@ -114,27 +116,30 @@ class Adversary:
     form: str
     bounds: Bounds
     replays: int
+    warmup: float
 
-    def against(self, program: Program) -> Opponent:
-        """What meets one run of training."""
+    def against(self, program: Program, steps: int) -> Opponent:
+        """What meets one run of training of so many steps."""
         if self.form == "free":
-            return _Free(program, self)
+            return _Free(program, self, steps)
         attack = self.attack
         if self.form == "single":
             attack = PGD(attack.radius, attack.norm, steps=1, step_size=SINGLE * attack.radius)
-        return Opponent(program, attack.ascend, self.bounds)
+        return Opponent(program, attack, self, steps)
 
 
 class Opponent:
     """Changes each batch before the step on it."""
 
-    def __init__(
-        self,
-        program: Program,
-        ascend: Callable[[Callable[[Tensor], Tensor], Tensor, Bounds], Tensor],
-        bounds: Bounds,
-    ) -> None:
-        self.program, self.ascend, self.bounds = program, ascend, bounds
+    def __init__(self, program: Program, attack: Any, adversary: Adversary, steps: int) -> None:
+        self.program, self.attack, self.bounds = program, attack, adversary.bounds
+        self.grown = adversary.warmup * steps
+        self.taken = 0
+
+    @property
+    def reached(self) -> float:
+        """The fraction of the radius at this step."""
+        return min(1.0, (self.taken + 1) / max(1.0, self.grown))
 
     def replayed(self) -> tuple[Batch, float] | None:
         """The batch of the last step and its fraction of all rows, where it is to be met again."""
@@ -159,27 +164,30 @@ class Opponent:
             return torch.zeros_like(own) if slope is None else slope
 
         program.module.eval()
-        changed = self.ascend(gradient, rows.flatten(0, lead - 1), self.bounds).view(shape)
+        attack = self.attack if self.reached == 1 else self.attack.scaled(self.reached)
+        changed = attack.ascend(gradient, rows.flatten(0, lead - 1), self.bounds).view(shape)
         program.module.train()
         return batch._replace(x=batch.x.with_features(changed) if isinstance(batch.x, Rows) else changed)
 
     def learn(self) -> None:
         """What the step has told of the rows."""
+        self.taken += 1
 
     def state(self) -> dict[str, Any]:
         """For a checkpoint."""
-        return {}
+        return {"taken": self.taken}
 
     def restore(self, state: dict[str, Any]) -> None:
         """The inverse of `state`."""
+        self.taken = state["taken"]
 
 
 class _Free(Opponent):
     """δ goes on from step to step, also from one batch to the next: by place, not by row."""
 
-    def __init__(self, program: Program, adversary: Adversary) -> None:
-        super().__init__(program, adversary.attack.ascend, adversary.bounds)
-        self.radius, self.norm, self.replays = adversary.attack.radius, adversary.attack.p, adversary.replays
+    def __init__(self, program: Program, adversary: Adversary, steps: int) -> None:
+        super().__init__(program, adversary.attack, adversary, steps)
+        self.replays = adversary.replays
         self.left = 0
         self.batch: Batch | None = None
         self.delta: Tensor | None = None
@@ -214,13 +222,17 @@ class _Free(Opponent):
             raise SpecError(FLAT)
         lead, shape = 1 + self.program.stacked, self.point.shape
         flat = (self.point.detach() - self.batch.x).flatten(0, lead - 1)
-        moved = flat + self.radius * steepest(gradient.flatten(0, lead - 1), self.norm)
-        self.delta = project(moved, self.radius, self.norm).view(shape)
+        radius, norm = self.reached * self.attack.radius, self.attack.p
+        moved = flat + radius * steepest(gradient.flatten(0, lead - 1), norm)
+        self.delta = project(moved, radius, norm).view(shape)
+        super().learn()
 
     def state(self) -> dict[str, Any]:
         batch = None if self.batch is None else [self.batch.x, self.batch.y, self.batch.weight]
-        return {"left": self.left, "delta": self.delta, "fraction": self.fraction, "batch": batch}
+        own = {"left": self.left, "delta": self.delta, "fraction": self.fraction, "batch": batch}
+        return super().state() | own
 
     def restore(self, state: dict[str, Any]) -> None:
+        super().restore(state)
         self.left, self.delta, self.fraction = state["left"], state["delta"], state["fraction"]
         self.batch = None if state["batch"] is None else Batch(*state["batch"])

@@ -49,7 +49,7 @@ class Run(Step):
         if spec.average is not None:
             self.average = Averaged(spec.average, self.program.flat, self.length, self.every)
         self.program.half = Half.on(self.program.flat.device, spec.precision)
-        self.opponent = None if problem.adversary is None else problem.adversary.against(self.program)
+        self.opponent = None if problem.adversary is None else problem.adversary.against(self.program, self.length)
         changes = spec.augment is not None or (spec.noise is not None and spec.noise.inputs > 0)
         changes = changes or self.opponent is not None
         self.rows = data if changes else self.program.prepared(data)
