@@ -83,14 +83,8 @@ class _Radial(Attack):
     norm: float | Literal["inf"] = "inf"
 
     def scaled(self, factor: float) -> Self:
-        """The same attack in a ball so many times as large.
-
-        >>> PGD(0.3, steps=5, step_size=0.1).scaled(0.5)
-        PGD(radius=0.15, steps=5, step_size=0.05)
-        """
-        step = getattr(self, "step_size", "auto")
-        own = {} if step == "auto" else {"step_size": factor * step}
-        return self.replace(radius=factor * self.radius, **own)
+        """The same attack in a ball so many times as large."""
+        return self.replace(radius=factor * self.radius)
 
     def _ball(self, origin: Tensor, bounds: Bounds) -> Bounds | None:
         """The ball and the range as one range, where the norm is ∞."""
@@ -173,6 +167,15 @@ class PGD(_Radial):
         sized = self.step_size == "auto" or (not isinstance(self.step_size, str) and 0 < self.step_size < math.inf)
         require(sized, self, "step_size", 'a positive number, or "auto"')
         require(is_integer(self.restarts), self, "restarts", "an integer, 1 or more")
+
+    def scaled(self, factor: float) -> Self:
+        """The same attack in a ball so many times as large, with steps to match.
+
+        >>> PGD(0.3, steps=5, step_size=0.1).scaled(0.5)
+        PGD(radius=0.15, steps=5, step_size=0.05)
+        """
+        step_size = self.step_size if isinstance(self.step_size, str) else factor * self.step_size
+        return super().scaled(factor).replace(step_size=step_size)
 
     @property
     def size(self) -> float:
