@@ -44,7 +44,7 @@ SIZE = 1_000
 DRAWN = 256
 """Tokens that are drawn, and the context of the models that draw them: they start with nothing."""
 RECURRENT: dict[str, tuple[Network, int, int]] = {
-    "LSTM": (LSTM(256), 3_000, 16),
+    "LSTM": (LSTM(256), 4_000, 16),
     "LRU": (LRU(256, 256, layers=2), 2_000, 16),
 }
 """Networks, steps and batches."""
