@@ -31,7 +31,7 @@ __all__ = ["run"]
 WIDTH, HEADS, HIDDEN, LAYERS, VOCABULARY, BATCH, EPOCHS = 256, 4, 512, (3, 2), 4_000, 64, 6
 RATE, DROPOUT, SMOOTHING, AVERAGE = 1.5e-3, 0.1, 0.1, 0.995
 TARGET = 28.0
-TIMED, REPEATS = 8, 5
+TIMED, REPEATS = 24, 3
 """Steps of one repeat of the comparison of times."""
 WAYS: dict[str, Decoding] = {"greedy": Greedy(), "beam of 5": Beam(5, length_penalty=1.0)}
 
