@@ -27,10 +27,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     >>> path.read_text(), part.exists()
     ('1 2 3', False)
     """
-    if Path(path).exists() and not Path(path).is_file() and not Path(path).is_dir():
+    target = Path(os.path.realpath(path))
+    if Path(path).exists() and not (target.is_file() or target.is_dir()):
         yield Path(path)
         return
-    target = Path(os.path.realpath(path))
     part = target.with_name(f".{target.name[:SHOWN]}.{os.getpid()}-{threading.get_ident()}.part")
     try:
         part.touch()

@@ -137,7 +137,7 @@ def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.S
         note(
             f"`{name}` is text: {len(rows)} of {len(raw) - raw.null_count()} values are not numbers ({shown}, counted "
             f"from 0). Fix them, or say that they are missing: read_table(path, missing=[{raw[rows[0]]!r}]), "
-            f"--missing {shlex.quote(str(raw[rows[0]]))}."
+            f"or --missing {shlex.quote(str(raw[rows[0]]))} on the command line."
         )
         return None
     return _date(raw)
