@@ -8,7 +8,9 @@ import torch
 from torch import nn
 
 from likely.core.errors import DataError, SpecError
+from likely.inference.predictor import Predictor
 from likely.networks import MLP
+from likely.networks.layers import Standardise, statistics
 from likely.theory.piecewise_linear import Cells, read
 
 SQUARE = np.array([[-1.0, -1.0], [1.0, -1.0], [1.0, 1.0], [-1.0, 1.0]])
@@ -52,6 +54,19 @@ def test_inside_each_cell_the_map_is_the_network(options):
     values = np.einsum("cuk,ck->cu", maps[..., :-1], middles) + maps[..., -1]
     np.testing.assert_allclose(values, net(torch.from_numpy(middles)).detach(), rtol=1e-8, atol=1e-9)
     assert len(cells) > 5
+
+
+def test_what_lies_far_beyond_the_training_rows_is_cut_where_it_begins_to_count_for_less():
+    torch.manual_seed(0)
+    inputs = Standardise(*statistics(torch.randn(50, 2).double(), (2,), limited=True))
+    net = Predictor(MLP((4,), activation="relu").build((2,), 1), inputs=inputs).double().eval()
+    corners = 100 * SQUARE
+    cells = cells_of(net, corners)
+    middles = np.stack([own.mean(0) for own in cells.corners])
+    (maps,) = cells.stack
+    values = np.einsum("cuk,ck->cu", maps[..., :-1], middles) + maps[..., -1]
+    np.testing.assert_allclose(values, net(torch.from_numpy(middles)).detach(), rtol=1e-8, atol=1e-9)
+    assert len(cells) >= 9  # the table in the middle, and what is beyond it on eight sides
 
 
 def test_cells_tile_the_square():

@@ -183,7 +183,7 @@ def _batch_norm_length(layer: Any, shape: torch.Size) -> float:
 
 
 def _standard_length(layer: Standardise, shape: torch.Size) -> float:
-    return float(1 / layer.scale.min())  # bent tails are flatter than the rest
+    return float(1 / layer.scale.min())  # tails, and what is beyond the training rows, are flatter than the rest
 
 
 def _pool_length(layer: Any, shape: torch.Size) -> float:

@@ -18,6 +18,7 @@ from ..inference.predictor import Predictor
 from ..networks.layers.dropout import Dropout
 from ..networks.layers.norm import BatchNorm, WeightNorm
 from ..networks.layers.residual import Concatenate, Residual, ZeroResidual
+from ..networks.layers.standardise import BEYOND, Standardise
 
 __all__ = ["Cells", "read"]
 
@@ -160,11 +161,24 @@ def _predictor(module: Predictor, cells: Cells) -> None:
             raise SpecError("Columns with heavy tails are bent smoothly; fit with standardise=False, or without them.")
         centre, scale = _array(module.inputs.centre), _array(module.inputs.scale)
         cells.scale(1 / scale, -centre / scale)
+        _draw_in(module.inputs, cells)
     read(module.network, cells)
     if module.unit is not None:
         cells.scale(_array(module.unit), np.zeros(1))
     if module.offset is not None:
         cells.scale(np.ones(1), _array(module.offset))
+
+
+def _draw_in(inputs: Standardise, cells: Cells) -> None:
+    """z − 0.9 max(z − high, 0) + 0.9 max(low − z, 0): what lies far beyond the training rows counts for less."""
+    if inputs.low is None or inputs.high is None:
+        return
+    for sign, end in ((1.0, _array(inputs.high)), (-1.0, _array(inputs.low))):
+        cells.keep()
+        cells.scale(np.full(1, sign), -sign * end)
+        cells.bend(0.0)
+        cells.scale(np.full(1, sign * (BEYOND - 1)), np.zeros(1))
+        cells.add()
 
 
 READERS: dict[type, Callable[..., None]] = {

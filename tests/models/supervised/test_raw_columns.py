@@ -131,6 +131,19 @@ def test_rounding_that_hides_a_column_is_said():
         Regressor(network=MLP((2,)), inference=MAP(epochs=1), random_state=0).fit(X, rng.normal(size=40))
 
 
+@pytest.mark.parametrize("inference", [QUICK, Ensemble(2, by=QUICK)], ids=["map", "ensemble"])
+def test_a_typo_in_a_new_row_moves_its_answer_by_less_than_it_would(table, inference, tmp_path):
+    X, y = table
+    model = Regressor(network=MLP((16,)), inference=inference, random_state=0).fit(X, y)
+    step = X[:, 0].std()
+    rows = X[[0, 0, 0]]
+    rows[:, 0] = X[:, 0].max() + 2 * step, X[:, 0].max() + 3 * step, 10 * X[0, 0]  # a digit too many
+    before, at, typo = model.predict(rows)  # the last piece of each network is a straight line
+    assert typo - at == pytest.approx((at - before) * (rows[2, 0] - rows[1, 0]) / step / 10, rel=0.05)
+    model.save(tmp_path / "model.likely")
+    assert np.array_equal(likely.load(tmp_path / "model.likely").predict(rows), model.predict(rows))
+
+
 def test_standardise_is_true_or_false(table):
     with pytest.raises(SpecError, match="standardise='yes' must be True or False"):
         Regressor(network=MLP((2,)), standardise="yes").fit(*table)

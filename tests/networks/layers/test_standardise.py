@@ -146,3 +146,38 @@ def test_rows_that_are_standardised_once_are_the_same():
     channels = Standardise(layer.centre[:2].reshape(2, 1), layer.scale[:2].reshape(2, 1), layer.bend[:2].reshape(2, 1))
     images = x.reshape(100, 2, 4)
     torch.testing.assert_close(channels.once(images), channels(images))
+
+
+def limited(x: torch.Tensor) -> Standardise:
+    return Standardise(*statistics(x, tuple(x.shape[1:]), limited=True))
+
+
+def test_a_table_is_as_it_was_up_to_3_beyond_its_ends_and_a_tenth_of_it_further_out():
+    x = torch.from_numpy(RNG.normal(50.0, 10.0, (200, 2)))
+    plain, layer = Standardise(*statistics(x, (2,))), limited(x)
+    assert torch.equal(layer(x), plain(x))
+    ends = torch.stack([x.amin(0), x.amax(0)])
+    near = ends + 2.9 * plain.scale * torch.tensor([[-1.0], [1.0]])
+    assert torch.equal(layer(near), plain(near))
+    far = ends + 43.0 * plain.scale * torch.tensor([[-1.0], [1.0]])
+    beyond = (layer(far) - plain(ends)).abs()
+    assert torch.allclose(beyond, torch.full_like(beyond, 3.0 + 40.0 / 10))
+    everywhere = torch.linspace(-1e4, 1e4, 999, dtype=torch.float64).unsqueeze(1).expand(-1, 2)
+    assert bool((layer(everywhere).diff(dim=0) > 0).all())
+
+
+def test_the_limits_are_the_same_in_every_pass():
+    x = torch.from_numpy(np.column_stack([RNG.normal(size=300), RNG.lognormal(0.0, 4.0, 300), RNG.integers(0, 2, 300)]))
+    layer = limited(x)
+    new = torch.cat([x[:5], x[:5] * 1e3, x[:5] - 1e4]).requires_grad_()
+    z = layer(new)
+    (gradient,) = torch.autograd.grad(z.sum(), new)
+    by_hand, derivative = layer.with_derivative(new.detach())
+    assert torch.allclose(by_hand, z, rtol=1e-12)
+    assert torch.allclose(derivative.expand_as(gradient), gradient, rtol=1e-9)
+    assert torch.allclose(layer.once(new.detach()), z, rtol=1e-12)
+
+
+def test_a_constant_column_of_a_table_says_nothing_of_new_rows_either():
+    x = torch.cat([torch.full((20, 1), 7.0), torch.randn(20, 1)], 1).double()
+    assert float(limited(x)(torch.tensor([[1e6, 0.0]], dtype=torch.float64))[0, 0]) == pytest.approx(0.0, abs=1e-20)

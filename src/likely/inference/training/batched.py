@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ...networks.layers.dense import dense_layers
-from ...networks.layers.standardise import standardised
+from ...networks.layers.standardise import Statistics, standardised
 from ..predictor import Predictor, is_linear
 
 __all__ = ["batched"]
@@ -58,7 +58,7 @@ def batched(module: nn.Module) -> Forward | None:
 
 def _standardised(buffers: Mapping[str, Tensor], x: Tensor) -> Tensor:
     """The inputs of each member in its units; rows that all members share are standardised once."""
-    parts = [buffers.get(f"inputs.{name}") for name in ("centre", "scale", "bend")]
+    parts = [buffers.get(f"inputs.{name}") for name in Statistics._fields]
     if all(part is None or part.stride(0) == 0 for part in (x, *parts)):
         z = standardised(x[0], *(None if part is None else part[0] for part in parts))  # type: ignore[arg-type]
         return z.expand(len(x), *z.shape)

@@ -41,9 +41,8 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     model._prepare()
     likelihood = model.likelihood_
     size = likelihood.size(likelihood.known_target() or Target())
-    bent = "buffers.inputs.bend" in tensors
-    columns = torch.ones(model._network().columns(model.in_shape_))
-    inputs = Statistics(columns, columns, columns if bent else None) if "buffers.inputs.scale" in tensors else None
+    columns = model._network().columns(model.in_shape_)
+    inputs = Statistics.blank(columns, tensors) if "buffers.inputs.scale" in tensors else None
 
     def empty() -> Any:
         offset = torch.zeros(len(model.strides), size)

@@ -7,6 +7,7 @@ two it does is seen by asking it, with two rows of zeros.
 from __future__ import annotations
 
 import math
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -80,13 +81,16 @@ class Plan:
         standard = None if inputs is None else Standardise(*inputs)
         return Predictor(module, shared, offset, unit, self.positions, self.flatten, standard, self.integer)
 
-    def blank(self, network: Network, size: int, *, unit: bool, bent: bool = False) -> Predictor:
-        """A predictor to be filled from a file: shapes without memory, so that no file can make us allocate much."""
+    def blank(self, network: Network, size: int, tensors: Container[str]) -> Predictor:
+        """A predictor to be filled from a file with these tensors.
+
+        It has shapes without memory, so that no file can make us allocate much.
+        """
+        unit = "buffers.unit" in tensors
 
         def empty() -> Predictor:
             offset = torch.zeros(*self.positions, size)
-            columns = None if self.columns is None else torch.ones(self.columns)
-            inputs = None if columns is None else Statistics(columns, columns, columns if bent else None)
+            inputs = None if self.columns is None else Statistics.blank(self.columns, tensors)
             return self.predictor(network, offset, offset if unit else None, 0, inputs)
 
         try:

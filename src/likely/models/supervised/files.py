@@ -90,8 +90,7 @@ def restore(model: Any, learned: Mapping[str, Any], tensors: Mapping[str, Tensor
     sizes = (likelihood.shared(model.target_), coupling)
     if (model.plan_.shared, model.plan_.coupling) != sizes or math.prod(model.positions_) * size > MOST_NUMBERS:
         raise ModelFileError(f"The file does not fit its own specs: {model.target_} has {size} numbers η.")
-    unit, bent = "buffers.unit" in tensors, "buffers.inputs.bend" in tensors
-    module = model.plan_.blank(network_of(model), size, unit=unit, bent=bent)
+    module = model.plan_.blank(network_of(model), size, tensors)
     posterior = learned["posterior"]
     model.posterior_ = Posterior.kinds[posterior["kind"]].restore(module, posterior, tensors)
     check_restored(model.posterior_.buffers)

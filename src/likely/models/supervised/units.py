@@ -27,7 +27,7 @@ def input_units(plan: Plan, x: Inputs, weight: Tensor | None) -> Statistics | No
     if isinstance(x, Rows) and x.kind == "graph" and mostly_zero(x.features):
         return None  # they go through sparse products, which a centre would end
     rows = x.flatten(1) if plan.flatten and isinstance(x, Tensor) else x
-    return statistics(rows, plan.columns, weight)
+    return statistics(rows, plan.columns, weight, limited=isinstance(rows, Tensor) and rows.ndim == 2)
 
 
 def check_restored(buffers: Mapping[str, Tensor]) -> None:

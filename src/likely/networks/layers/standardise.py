@@ -9,11 +9,17 @@ Centre and scale are the mean and the standard deviation over the training rows.
   standard deviation, a pixel that is lit in one image of a thousand would shine thirty times as bright as the others;
 - where a few rows make up the standard deviation (amounts over many orders of magnitude, 999999 for "unknown"), the
   median and the interquartile range take its place, and the tails are bent to ± 3 so that no row dominates the rest.
+
+A table also remembers the ends of its columns. New values more than 3 beyond them, such as a typo, count for a tenth of
+what they are further out, and values that differ from a constant column count for nothing: no weight has learned from
+such rows, and an answer that follows them is wrong without bound.
+
+    z ↦ z̄ + (z − z̄)/10,   z̄ = min(max(z, low − 3), high + 3)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 import torch
@@ -38,14 +44,34 @@ BLOCK = 1 << 16
 """Numbers that are worked on at once."""
 ROUNDING, NEARLY_HALF = 1e-9, 0.45
 """What is safely more than a sum may be wrong by; less than half of the weight by more than a sampled median may be."""
+MARGIN, BEYOND = 3.0, 0.1
+"""How far a value may lie beyond those of the training rows before it counts for less, and how much less."""
+IGNORED = 1e30
+"""The scale of a constant column of a table."""
 
 
 class Statistics(NamedTuple):
-    """Of each column: z = (x − centre)/scale, and 1/limit for columns that are bent (0: not; None: none)."""
+    """Of each column: z = (x − centre)/scale, and 1/limit for columns that are bent (0: not; None: none).
+
+    `low` and `high` are the z beyond which values count for less; None where there is no such limit.
+    """
 
     centre: Tensor
     scale: Tensor
-    bend: Tensor | None
+    bend: Tensor | None = None
+    low: Tensor | None = None
+    high: Tensor | None = None
+
+    @classmethod
+    def blank(cls, columns: tuple[int, ...], tensors: Container[str]) -> Statistics:
+        """Those to be filled from a file with these tensors.
+
+        >>> Statistics.blank((2,), {"buffers.inputs.centre", "buffers.inputs.scale"})
+        Statistics(centre=tensor([1., 1.]), scale=tensor([1., 1.]), bend=None, low=None, high=None)
+        """
+        own = torch.ones(columns)
+        optional = [own if f"buffers.inputs.{name}" in tensors else None for name in cls._fields[2:]]
+        return cls(own, own, *optional)
 
 
 class Standardise(nn.Module):
@@ -59,31 +85,40 @@ class Standardise(nn.Module):
     centre: Tensor
     scale: Tensor
     bend: Tensor | None
+    low: Tensor | None
+    high: Tensor | None
 
-    def __init__(self, centre: Tensor, scale: Tensor, bend: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        centre: Tensor,
+        scale: Tensor,
+        bend: Tensor | None = None,
+        low: Tensor | None = None,
+        high: Tensor | None = None,
+    ) -> None:
         super().__init__()
-        self.register_buffer("centre", centre.clone())
-        self.register_buffer("scale", scale.clone())
-        self.register_buffer("bend", None if bend is None else bend.clone())
+        for name, value in Statistics(centre, scale, bend, low, high)._asdict().items():
+            self.register_buffer(name, None if value is None else value.clone())
 
     def forward(self, x: Inputs) -> Inputs:
         return x.with_features(self.of(x.features)) if isinstance(x, Rows) else self.of(x)
 
     def of(self, x: Tensor) -> Tensor:
         """The same of a tensor (…, *columns)."""
-        return standardised(x, self.centre, self.scale, self.bend)
+        return standardised(x, self.centre, self.scale, self.bend, self.low, self.high)
 
     @torch.no_grad()
     def once(self, x: Tensor) -> Tensor:
         """The same for rows that are brought into units before training: few columns have tails to bend."""
         z = (x - self.centre).div_(self.scale)
-        if self.bend is None:
+        if self.bend is not None and self.bend.ndim != 1:
+            z = _bent(z, self.bend)
+        elif self.bend is not None:
+            columns = self.bend.nonzero().ravel()
+            z[..., columns] = _bent(z[..., columns], self.bend[columns])
+        if self.low is None or self.high is None or not _leaves(z, self.low, self.high):
             return z
-        if self.bend.ndim != 1:
-            return _bent(z, self.bend)
-        columns = self.bend.nonzero().ravel()
-        z[..., columns] = _bent(z[..., columns], self.bend[columns])
-        return z
+        return _drawn_in(z, self.low, self.high)
 
     @torch.no_grad()
     def with_derivative(self, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -93,37 +128,63 @@ class Standardise(nn.Module):
         (tensor([[2.]]), tensor([0.5000]))
         """
         z = (x - self.centre).div_(self.scale)
-        if self.bend is None:
-            return z, 1 / self.scale
-        size = torch.hypot(z * self.bend, z.new_ones(()))
-        return z.div_(size), size.pow_(-3).div_(self.scale)
+        derivative = 1 / self.scale
+        if self.bend is not None:
+            size = torch.hypot(z * self.bend, z.new_ones(()))
+            z, derivative = z.div_(size), size.pow_(-3).div_(self.scale)
+        if self.low is None or self.high is None or not _leaves(z, self.low, self.high):
+            return z, derivative
+        beyond = (z < self.low) | (z > self.high)
+        return _drawn_in(z, self.low, self.high), torch.where(beyond, BEYOND * derivative, derivative)
 
     def extra_repr(self) -> str:
         """As torch shows its own layers."""
         return f"columns={tuple(self.centre.shape)}, bent={self.bend is not None}"
 
 
-def standardised(x: Tensor, centre: Tensor, scale: Tensor, bend: Tensor | None) -> Tensor:
+def standardised(
+    x: Tensor,
+    centre: Tensor,
+    scale: Tensor,
+    bend: Tensor | None = None,
+    low: Tensor | None = None,
+    high: Tensor | None = None,
+) -> Tensor:
     """z of x, by tensors that broadcast against it."""
     z = (x - centre) / scale
-    return z if bend is None else _bent(z, bend)
+    z = z if bend is None else _bent(z, bend)
+    return z if low is None or high is None else _drawn_in(z, low, high)
 
 
 def _bent(z: Tensor, bend: Tensor) -> Tensor:
     return z / torch.hypot(z * bend, z.new_ones(()))  # no square that could overflow
 
 
+def _drawn_in(z: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """z as it is between the limits, and a tenth of what is beyond them."""
+    return torch.lerp(z, z.clamp(low, high), 1 - BEYOND)
+
+
+def _leaves(z: Tensor, low: Tensor, high: Tensor) -> bool:
+    """Whether a value lies beyond the limits. None of a training row does, so that its rows are looked at once."""
+    rows = z.reshape(-1, z.shape[-1])
+    return len(rows) > 0 and bool((rows.amin(0) < low).any() or (rows.amax(0) > high).any())
+
+
 @torch.no_grad()
-def statistics(x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None) -> Statistics | None:
+def statistics(
+    x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None, *, limited: bool = False
+) -> Statistics | None:
     """Centre, scale and bend of shape `columns`, which broadcasts against a row (or a position of `Rows`).
 
-    `weight` has a number for each row, or for each position of `Rows`; what has weight 0 has no part in it. None if
-    nothing would change: all columns are 0/1.
+    `weight` has a number for each row, or for each position of `Rows`; what has weight 0 has no part in it. With
+    `limited` there are `low` and `high` too, and constant columns count for nothing. None if nothing would change: all
+    columns are 0/1.
 
     >>> statistics(torch.tensor([[0.0, 1.0], [1.0, 0.0]]), (2,)) is None
     True
     >>> statistics(torch.tensor([[5.0], [5.0]]), (1,))
-    Statistics(centre=tensor([5.], dtype=torch.float64), scale=tensor([1.], dtype=torch.float64), bend=None)
+    Statistics(centre=tensor([5.], dtype=torch.float64), scale=tensor([1.], dtype=torch.float64), bend=None, ...)
     """
     entries = x.features if isinstance(x, Rows) else x
     if weight is not None and isinstance(x, Rows) and len(weight) != len(entries):
@@ -140,6 +201,8 @@ def statistics(x: Inputs, columns: tuple[int, ...], weight: Tensor | None = None
     weights = weights.repeat_interleave(len(table) // len(weights))
     unseen = 0.0 if step == 1 else 1 / len(entries)
     moments = _of_columns(table, weights / weights.sum(), lowest, highest, unseen)
+    if limited:
+        moments = _with_limits(moments, lowest, highest)
     if bool((moments.centre == 0).all() and (moments.scale == 1).all()):
         return None
     return Statistics(*(None if part is None else part.reshape(columns) for part in moments))  # type: ignore[arg-type]
@@ -182,6 +245,13 @@ def _of_columns(x: Tensor, weight: Tensor, lowest: Tensor, highest: Tensor, unse
     centre = torch.where(constant, lowest, torch.where(binary, 0.0, centre))
     scale = torch.where(constant | binary, 1.0, scale).clamp_min(SMALLEST)
     return Statistics(centre, scale, heavy.double() / LIMIT if bool(heavy.any()) else None)
+
+
+def _with_limits(moments: Statistics, lowest: Tensor, highest: Tensor) -> Statistics:
+    """Of a table whose columns end there; what is constant in it says nothing."""
+    scale = torch.where(lowest == highest, IGNORED, moments.scale)
+    low, high = (standardised(end, moments.centre, scale, moments.bend) for end in (lowest, highest))
+    return Statistics(moments.centre, scale, moments.bend, low - MARGIN, high + MARGIN)
 
 
 def _alike(x: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
