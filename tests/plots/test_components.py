@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 
 from likely import PCA, FactorAnalysis, Perceptron
@@ -45,6 +46,28 @@ def test_rows_are_drawn_at_their_scores_with_an_arrow_for_each_column():
     ends = {text.get_text(): np.array(text.xy) for text in ax.texts}
     assert np.sign(ends["a"][0]) == np.sign(model.components_[0, 0])
     assert title(ax).startswith("The first two components hold 9")
+
+
+@pytest.mark.parametrize("scale", [(1, 1, 1, 1), (1, 50, 1, 0.1)])
+def test_every_arrow_and_its_name_lie_inside_the_axes(scale):
+    """An annotation whose place is outside the axes is not drawn; neither are columns of the smaller component then."""
+    rows = load_iris().data * scale
+    ax = components(PCA(2).fit(rows), rows)
+    ax.figure.draw_without_rendering()
+    arrows = [text for text in ax.texts if text.arrow_patch is not None and not text.get_text()]
+    names = [text for text in ax.texts if text.get_text().startswith("column ")]
+    assert (len(arrows), len(names)) == (4, 4)
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    for x, y in [text.xy for text in arrows + names]:
+        assert left < x < right
+        assert bottom < y < top
+
+
+def test_names_of_columns_lie_on_no_row_where_there_is_room(under):
+    rows = load_iris().data
+    model = PCA(2).fit(rows)
+    ax = components(model, rows)
+    assert under(ax, {f"column {i}" for i in range(4)}, model.transform(rows)) == [0, 0, 0, 0]
 
 
 def test_many_columns_show_those_that_weigh_most_and_long_names_are_cut():

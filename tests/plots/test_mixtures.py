@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 from matplotlib.patches import Ellipse
+from sklearn.datasets import load_iris
 
 from likely import GaussianMixture, Mixture
 from likely.core.errors import DataError
@@ -47,6 +48,13 @@ def test_rows_and_weights_are_drawn():
     assert "2 components; every row has a clear one" in ax.get_title(loc="left")
     few = mixture(model, X, most=50)
     assert sum(len(points.get_offsets()) for points in few.collections) == 50
+
+
+def test_the_weights_of_the_components_lie_on_no_row(under):
+    X = load_iris().data[:, 2:]
+    model = GaussianMixture(3, random_state=0).fit(X)
+    ax = mixture(model, X)
+    assert under(ax, {text.get_text() for text in ax.texts if ": " in text.get_text()[:3]}, X) == [0, 0, 0]
 
 
 def test_mixtures_of_other_likelihoods_have_moments_too():

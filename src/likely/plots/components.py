@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.errors import DataError
+from .labels import Label, place_labels
 from .style import ACCENT, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
@@ -97,43 +98,35 @@ def _scores(model: Any, X: Any, fractions: np.ndarray, title: str | None, ax: Ax
     ax.scatter(scores[:, 0], scores[:, 1], s=14, color=MAIN, alpha=clear, linewidth=0, label="rows")
     arrows = model.components_[:2].T  # (d, 2)
     length = np.linalg.norm(arrows, axis=1)
-    reach = 0.8 * np.abs(scores).max() / max(length.max(), 1e-300)
     names = getattr(model, "feature_names_in_", [f"column {i}" for i in range(len(arrows))])
     chosen = np.argsort(-length, kind="stable")[:ARROWS]
-    for end in reach * arrows[chosen]:
+    ends = _reach(scores, arrows[chosen]) * arrows[chosen]
+    for end in ends:
         ax.annotate("", end, (0, 0), arrowprops={"arrowstyle": "->", "color": ACCENT, "linewidth": 1.1})
-    _name_ends(ax, [_short(str(names[column])) for column in chosen], reach * arrows[chosen])
-    ax.margins(0.12)
+    ax.update_datalim(ends)  # an annotation does not: arrows that end outside the axes would not be drawn
+    ax.margins(0.16)
+    ax.autoscale_view()
     first, second = (percent(fraction) for fraction in fractions[:2])
     finding = f"The first two components hold {percent(fractions[:2].sum())} of the variance"
     most = "arrows: columns" if len(arrows) <= ARROWS else f"arrows: the {ARROWS} columns that weigh most"
     note = f"{len(scores)} rows; {most}"
-    return finish(ax, title=titled(title, finding), note=note, x=f"component 1 ({first})", y=f"component 2 ({second})")
+    finish(ax, title=titled(title, finding), note=note, x=f"component 1 ({first})", y=f"component 2 ({second})")
+    labels = [
+        Label(_short(str(names[column])), end[None], end[None], ACCENT)
+        for column, end in zip(chosen, ends, strict=True)
+    ]
+    along = np.linspace(0, 1, 60)[:, None, None] * ends
+    place_labels(ax, labels, scores, along.reshape(-1, 2))
+    return ax
+
+
+def _reach(scores: np.ndarray, arrows: np.ndarray) -> float:
+    """The factor under which arrows are long, and go beyond the rows by at most half of their range on either axis."""
+    limit = np.ptp(scores, axis=0) / 2 + np.abs(scores).max(0)
+    longest = np.abs(arrows).max(0)
+    widest = 0.8 * np.abs(scores).max() / max(float(np.linalg.norm(arrows, axis=1).max()), 1e-300)
+    return float(min(widest, *(limit / np.maximum(longest, 1e-300))))
 
 
 def _short(name: str) -> str:
     return name if len(name) <= 24 else f"{name[:23]}…"
-
-
-def _name_ends(ax: Axes, names: list[str], ends: np.ndarray) -> None:
-    """Names outside the ends of arrows, moved up where they would meet the one below."""
-    from matplotlib.patheffects import withStroke
-
-    gap = 0.055 * np.ptp(ends[:, 1])
-    for side in (-1, 1):
-        bottom = -np.inf
-        for number in np.argsort(ends[:, 1]):
-            x, y = ends[number]
-            if (x >= 0) == (side > 0):
-                bottom = max(y, bottom + gap)
-                label = ax.annotate(
-                    names[number],
-                    (x, bottom),
-                    xytext=(5 * side, 0),
-                    textcoords="offset points",
-                    ha="left" if side > 0 else "right",
-                    va="center",
-                    color=ACCENT,
-                    fontsize=8.5,
-                )
-                label.set_path_effects([withStroke(linewidth=2.5, foreground="white")])  # readable over rows

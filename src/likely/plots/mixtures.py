@@ -9,6 +9,7 @@ import numpy as np
 from ..core.errors import DataError
 from ..core.takes import takes
 from ..evaluate.protocol import as_array
+from .labels import Label, place_labels
 from .style import axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def mixture(
     label = responsibilities.argmax(1)
     shown = np.arange(len(rows))[:: max(1, -(-len(rows) // most))]
     ax = axes_of(ax, 5.6, 4.8)
+    rings, words = [], []
     for k, weight in enumerate(model.weights_):
         colour = COLOURS[k % len(COLOURS)]
         own = shown[label[shown] == k]
@@ -58,13 +60,15 @@ def mixture(
         ax.scatter(x, y, s=13, c=colour, alpha=opacity, linewidths=0, label=f"component {k}")
         mean, covariance = _moments(model.distributions_[k], rows.shape[1])
         centre, spread = mean[[first, second]], covariance[np.ix_(columns, columns)]
-        _ellipses(ax, centre, spread, colour)
-        _weight(ax, centre, spread, colour, f"{k}: {percent(weight)}")
+        rings.append(_ellipses(ax, centre, spread, colour))
+        words.append(_name(f"{k}: {percent(weight)}", rings[-1], centre, colour))
     known = getattr(model, "feature_names_in_", None)
     labels = names or tuple(f"column {j}" if known is None else str(known[j]) for j in columns)
     note = "ellipses: 1σ and 2σ, with component and weight; clear: a probability of 90%"
     finish(ax, title=titled(title, _finding(model.weights_, responsibilities)), note=note, x=labels[0], y=labels[1])
+    ax.margins(0.1)
     ax.autoscale_view()
+    place_labels(ax, words, rows[shown][:, [first, second]], np.concatenate(rings))
     return ax
 
 
@@ -83,7 +87,8 @@ def _moments(component: Any, width: int) -> tuple[np.ndarray, np.ndarray]:
     return mean, covariance
 
 
-def _ellipses(ax: Axes, centre: np.ndarray, covariance: np.ndarray, colour: str) -> None:
+def _ellipses(ax: Axes, centre: np.ndarray, covariance: np.ndarray, colour: str) -> np.ndarray:
+    """Draw the ellipses at 1σ and 2σ; the outer one as points along it, (m, 2)."""
     from matplotlib.patches import Ellipse
 
     values, vectors = np.linalg.eigh(covariance)
@@ -93,17 +98,15 @@ def _ellipses(ax: Axes, centre: np.ndarray, covariance: np.ndarray, colour: str)
         x, y = float(centre[0]), float(centre[1])
         ring = Ellipse((x, y), sigmas * width, sigmas * height, angle=angle, fill=False, color=colour, linewidth=line)
         ax.add_patch(ring)
+    turn = np.linspace(0, 2 * np.pi, 100)
+    circle = np.column_stack([np.cos(turn), np.sin(turn)])
+    return centre + (circle * 2 * np.sqrt(np.maximum(values, 0))) @ vectors.T
 
 
-def _weight(ax: Axes, centre: np.ndarray, covariance: np.ndarray, colour: str, text: str) -> None:
-    """The words above the outer ellipse, where few rows are."""
-    from matplotlib.patheffects import withStroke
-
-    height = max(float(covariance[1, 1]), 1e-300) ** 0.5
-    top = (float(centre[0] + 2 * covariance[0, 1] / height), float(centre[1]) + 2 * height)
-    halo = [withStroke(linewidth=3, foreground="white")]
-    style: dict[str, Any] = {"ha": "center", "va": "bottom", "fontsize": 9, "color": colour, "path_effects": halo}
-    ax.annotate(text, top, xytext=(0, 3), textcoords="offset points", **style)
+def _name(text: str, ring: np.ndarray, centre: np.ndarray, colour: str) -> Label:
+    """Words at the top of the outer ellipse, or elsewhere around it where rows are in the way."""
+    highest = np.argsort(-ring[:, 1], kind="stable")[::8]
+    return Label(text, ring[highest], (ring - centre)[highest], colour)
 
 
 def _finding(weights: np.ndarray, responsibilities: np.ndarray) -> str:
