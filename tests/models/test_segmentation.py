@@ -85,6 +85,15 @@ def test_numbers_at_pixels_too():
     assert model.log_prob(larger, larger[:, 0]).shape == (2,)
 
 
+def test_masks_of_another_size_than_their_images_are_told_from_them():
+    """A network that gives all numbers of a row at once may answer at any positions, so it is not one of those."""
+    X, y = RNG.normal(size=(4, 1, 8, 8)).astype(np.float32), RNG.integers(3, size=(4, 16, 8))
+    for labels in (y, y > 0):
+        with pytest.raises(DataError, match="y has masks of 16 × 8 pixels, but X has images of 8 × 8; each pixel"):
+            Classifier(network=UNet((2, 4)), inference=MAP(epochs=1)).fit(X, labels)
+    assert Classifier(network=MLP((2,)), inference=MAP(epochs=1)).fit(X, y).predict(X).shape == y.shape
+
+
 # --- tiles ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("size", "side", "step"), [(200, 64, 48), (65, 64, 48), (129, 64, 64), (500, 96, 64)])
 def test_weights_of_tiles_sum_to_one(size, side, step):
@@ -130,7 +139,11 @@ def test_what_cannot_be_segmented_is_named(model):
         segment(model, [np.zeros((4, 4))])
     with pytest.raises(DataError, match="colour images"):
         segment(model, [np.zeros((3, 32, 32))])
-    with pytest.raises(SpecError, match="tile=32 and overlap=32"):
+    with pytest.raises(SpecError, match="tile='a' must be an integer, 1 or more: a number of pixels"):
+        segment(model, [np.zeros((1, 99, 99))], tile="a")
+    with pytest.raises(SpecError, match=r"overlap=1\.5 must be an integer, 0 or more"):
+        segment(model, [np.zeros((1, 99, 99))], overlap=1.5)
+    with pytest.raises(SpecError, match="tile=32 and overlap=32 do not fit: an overlap is half a tile or less"):
         segment(model, [np.zeros((1, 99, 99))], tile=32, overlap=32)
     with pytest.raises(DataError, match="is not one of the classes disc, ground"):
         segment(model, [np.zeros((1, 32, 32))]).fraction("sky")

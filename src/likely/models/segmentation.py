@@ -75,15 +75,18 @@ def segment(
     given = list(images)
     if not given:
         raise DataError("images is empty; give at least one image (channels, height, width).")
-    side = max(LEAST, *model.in_shape_[1:]) if tile is None else tile
     multiple = int(getattr(network_of(model), "multiple", 1))
+    for name, pixels, least in (("tile", tile, 1), ("overlap", overlap, 0)):
+        if pixels is not None and not is_integer(pixels, least):
+            raise SpecError(f"{name}={pixels!r} must be an integer, {least} or more: a number of pixels.")
+    side = max(LEAST, *model.in_shape_[1:]) if tile is None else tile
     shared = -(-side // (EDGE * multiple)) * multiple if overlap is None else overlap
-    fits = is_integer(side) and is_integer(shared, 0) and 2 * shared <= side
+    fits = 2 * shared <= side
     step = (side - shared) // multiple * multiple if fits else 0  # tiles are halved where the whole image would be
     if 2 * step < side:
         raise SpecError(
-            f"tile={tile!r} and overlap={overlap!r} must be integers, with an overlap of half a tile or less; for this "
-            f"network multiples of {multiple}."
+            f"tile={side} and overlap={shared} do not fit: an overlap is half a tile or less, and for this network "
+            f"both are multiples of {multiple}."
         )
     answers = (_blended(model, _image(model, image), side, step, side - step, flips) for image in given)
     return Segmented(tuple(answers), model.classes_)

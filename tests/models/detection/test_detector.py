@@ -14,7 +14,7 @@ from likely.data.geometry import overlaps
 from likely.evaluate import average_precision
 from likely.inference import MAP, Ensemble, MCDropout
 from likely.inference.dataset import Batch
-from likely.likelihoods import Laplace, MultivariateNormal
+from likely.likelihoods import Laplace, MultivariateNormal, Poisson
 from likely.models.detection.cells import cell_likelihood
 from likely.models.detection.detections import drawn
 from likely.models.detection.grids import Grids
@@ -182,6 +182,11 @@ def test_held_out_images_choose_the_weights():
         ({"strides": (3, 4), "network": ConvNet((4, 4))}, SpecError, r"does not fit cells of strides=\(3, 4\)"),
         ({"network": MLP()}, SpecError, "MLP gives no map of features of an image; ConvNet, ResNet, UNet or ViT do"),
         ({"edge": MultivariateNormal()}, SpecError, "edge=MultivariateNormal"),
+        (
+            {"edge": Poisson()},
+            SpecError,
+            r"edge=Poisson\(\) is a likelihood of counts .*may be any real number; use La",
+        ),
         ({"edge": "laplace"}, SpecError, r'own scale: Laplace\("input"\)'),
         ({"inference": TINY.replace(augment=Rotate())}, DataError, "does not tell where boxes go; use Flip, Q"),
         ({"network": torch.nn.Flatten()}, SpecError, "map of features"),
@@ -194,15 +199,23 @@ def test_arguments_that_will_not_do(arguments, error, words):
 
 def test_questions_that_will_not_do(fitted):
     model, (images, _, _) = fitted
-    with pytest.raises(DataError, match=r"threshold=2 must be between 0 and 1"):
-        model.detect(images, threshold=2)
+    for threshold in (2, "a", None):
+        with pytest.raises(DataError, match=f"threshold={threshold!r} must be a number between 0 and 1"):
+            model.detect(images, threshold=threshold)
+    with pytest.raises(DataError, match="most=0 must be an integer, 1 or more"):
+        model.detect(images, most=0)
     with pytest.raises(DataError, match="in colour; the model was fitted on grey images"):
         model.detect(np.zeros((1, 3, 24, 32)))
     with pytest.raises(DataError, match=r"labels\[0\] has the class 'green'"):
         model.log_prob(images[:1], [[[0, 0, 4, 4]]], [["green"]])
     crowd = [[[0, 0, 4, 4 - i / 100] for i in range(20)]]
-    with pytest.raises(DataError, match="more boxes at one place than there are cells"):
+    with pytest.raises(DataError, match="20 boxes, more at one place than there are cells"):
         Detector(ConvNet((4, 4)), strides=(4,), inference=TINY).fit(images[:1], crowd)
+    for question in (model.log_prob, model.score):  # a box that no cell tells would count for nothing
+        with pytest.raises(
+            DataError, match=r"boxes\[1\] has 20 boxes, more at one place than there are cells \(\d+ find"
+        ):
+            question(images[:2], [[], crowd[0]], [[], ["dark"] * 20])
     vit = Detector(ViT(patch=4, width=8, heads=2, layers=1), strides=(4,), inference=TINY).fit(*FEW)
     with pytest.raises(DataError, match=r"images of \(24, 32\) pixels.*was fitted on \(16, 32\)"):
         vit.detect(images)

@@ -18,6 +18,8 @@ GOOD = [[[0, 0, 5, 5]], []]
         (np.zeros((2, 20)), r"\(2, 20\).*\(n, channels, height, width\)"),
         ([np.zeros((3, 8, 8)), np.zeros((3, 9, 8))], r"different sizes, \(3, 8, 8\) and \(3, 9, 8\)"),
         (np.full((1, 1, 4, 4), np.nan), "NaN"),
+        (np.zeros((2, 1, 0, 24)), "images of 0 × 24 pixels, in which there is nothing to see"),
+        (np.zeros((0, 1, 8, 8)), "required by Detector"),
     ],
 )
 def test_images_that_will_not_do(X, words):
@@ -57,6 +59,11 @@ def test_labels_that_will_not_do():
         read_labels([["a", "b"], []], boxes)
     with pytest.raises(DataError, match="labels has 1 entries, but there are 2 images"):
         read_labels([["a"]], boxes)
+    with pytest.raises(DataError, match=r"labels\[0\] is None; give a list with a label for each of the 1 boxes"):
+        read_labels([None, []], boxes)
+    for none in (None, np.nan):
+        with pytest.raises(DataError, match=rf"labels\[0\] has {none} for box 0; each box needs a label"):
+            read_labels([[none], []], boxes)
     with pytest.raises(DataError, match="mixes text and numbers"):
         classes_among([np.array(["a"]), np.array([1])])
     with pytest.raises(DataError, match="no box at all"):

@@ -12,12 +12,16 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ...core.errors import DataError
 from ...inference.dataset import Batch
 from ...inference.objective import Objective
 from ...likelihoods import Bernoulli, Categorical, Likelihood, Product
 from .grids import EDGES, Grids
 
-__all__ = ["CellObjective", "cell_likelihood", "cell_targets", "sides_of"]
+__all__ = ["CellObjective", "cell_likelihood", "cell_targets", "check_room", "sides_of"]
+
+BLOCK = 64
+"""Images whose boxes are given their cells at once."""
 
 
 def cell_likelihood(classes: int, edge: Likelihood) -> Product:
@@ -54,6 +58,26 @@ def cell_targets(grids: Grids, objects: Tensor, classes: int) -> tuple[Tensor, T
     targets.scatter_(1, index, values)
     pixels = (coordinates + grids.stride.to(boxes)[inside].log().unsqueeze(-1)).sum(-1)
     return targets[:, :-1], -torch.where(placed, pixels, 0.0).sum(-1)
+
+
+def check_room(grids: Grids, objects: Tensor) -> None:
+    """Raise a `DataError` unless every box of `objects` (n, m, 5) has a cell of its own.
+
+    >>> check_room(Grids((4,), (4, 4)), torch.tensor([[[0.0, 0.0, 4.0, 4.0, 0.0], [0.0, 0.0, 4.0, 3.0, 0.0]]]))
+    Traceback (most recent call last):
+    likely.core.errors.DataError: boxes[0] has 2 boxes, more at one place than there are cells (1 finds none); ...
+    """
+    for first in range(0, len(objects), BLOCK):
+        boxes = objects[first : first + BLOCK, :, :4]
+        there = ~boxes[..., 0].isnan()
+        left = (there & (grids.cells(boxes) < 0)).sum(1)
+        if bool(left.any()):
+            image = int(left.bool().int().argmax())
+            count, without = int(there[image].sum()), int(left[image])
+            raise DataError(
+                f"boxes[{first + image}] has {count} boxes, more at one place than there are cells ({without} "
+                f"{'finds' if without == 1 else 'find'} none); a finer stride than {grids.strides[0]} would hold them."
+            )
 
 
 class CellObjective(Objective):

@@ -6,12 +6,14 @@ p(boxes | x) = Π_cells p(presence, class, edges | η(x; θ)),   θ ~ prior,   �
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
+from torch.distributions import constraints
 
 from ...core import distributed
 from ...core.draws import count_of
@@ -35,7 +37,7 @@ from ...optim import AdamW, Cosine
 from ...priors import Flat, Prior
 from ..reports import Reports
 from .augmenting import moving_boxes
-from .cells import CellObjective, cell_likelihood, cell_targets
+from .cells import CellObjective, cell_likelihood, cell_targets, check_room
 from .detections import Detections, decided, drawn, seen
 from .files import restore, state_of
 from .module import CellNetwork, layout_of
@@ -152,6 +154,11 @@ class Detector(Reports, Estimator):
         edge = as_spec(self.edge, Likelihood, "edge")
         if edge.event_dim or edge.labels or not edge.numeric or edge.shared(Target()):
             raise SpecError(f'edge={edge!r} must be a likelihood of one number with its own scale: Laplace("input").')
+        if edge.support is not constraints.real:
+            raise SpecError(
+                f"edge={edge!r} is a likelihood of {edge.needs}, and the logarithm of a distance may be any real "
+                'number; use Laplace("input"), Normal("input") or StudentT(scale="input").'
+            )
         self.layout_ = layout_of(self._network(), self.in_shape_, tuple(strides))
         likelihood = cell_likelihood(len(self.classes_), edge)
         self.objective_ = CellObjective(likelihood, tuple(strides), self.layout_.multiple)
@@ -174,9 +181,7 @@ class Detector(Reports, Estimator):
     def _start(self, x: Tensor, objects: Tensor) -> tuple[Tensor, Tensor, Statistics | None]:
         """Offsets and units of η, and the units of images."""
         grids = self.objective_.grids(x)
-        placed = sum(int((grids.cells(part[..., :4]) >= 0).sum()) for part in objects.split(LEAST))
-        if placed < int((~objects[..., 0].isnan()).sum()):
-            raise DataError("boxes has more boxes at one place than there are cells; finer strides would hold them.")
+        check_room(grids, objects)
         there = (~objects[..., 0].isnan()).any(1)
         targets, _ = cell_targets(grids, _some(objects, grids.count, there), len(self.classes_))
         offset, unit = base_rates(self.likelihood_, targets, grids)
@@ -208,7 +213,9 @@ class Detector(Reports, Estimator):
             words = [np.full(len(own), self.classes_[0]) for own in there]
         else:
             words = read_labels(labels, there)
-        return as_objects(there, words, self.classes_)
+        objects = as_objects(there, words, self.classes_)
+        check_room(self.objective_.grids(x), objects)
+        return objects
 
     def _footprint(self) -> tuple[int, int]:
         """Multiply-adds of the largest operation, and numbers in the widest layer, for one image."""
@@ -228,8 +235,10 @@ class Detector(Reports, Estimator):
         another size than those in `fit`, where the network allows it.
         """
         for name, value in (("threshold", threshold), ("overlap", overlap)):
-            if not 0 <= value <= 1:
-                raise DataError(f"{name}={value!r} must be between 0 and 1.")
+            if not isinstance(value, Real) or not 0 <= value <= 1:
+                raise DataError(f"{name}={value!r} must be a number between 0 and 1.")
+        if not is_integer(most):
+            raise DataError(f"most={most!r} must be an integer, 1 or more.")
         answers = []
         for x, eta, weights in self._etas(self._images(X)):
             cells = seen(self.likelihood_, self.objective_.grids(x), eta, weights)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...core.errors import DataError
 from ...core.validation import as_rows
-from ..labels import is_text, shown
+from ..labels import is_text, missing_among, shown
 
 __all__ = ["OBJECT", "as_objects", "classes_among", "read_boxes", "read_images", "read_labels"]
 
@@ -19,6 +19,8 @@ OBJECT = "object"
 """The class of all boxes where none are given."""
 CHANNELS = (1, 3, 4)
 FORMS = "Detector takes images (n, channels, height, width), or grey ones (n, height, width)"
+NAMED = type("Detector", (BaseEstimator,), {})
+"""What scikit-learn's messages about X name."""
 
 
 def read_images(X: Any, channels: int | None = None) -> Tensor:
@@ -26,11 +28,13 @@ def read_images(X: Any, channels: int | None = None) -> Tensor:
     if isinstance(X, list | tuple) and len({np.shape(image) for image in X}) > 1:
         first, other = list(dict.fromkeys(np.shape(image) for image in X))[:2]
         raise DataError(f"X has images of different sizes, {first} and {other}; resize them, and their boxes, first.")
-    x = as_rows(BaseEstimator(), X, reset=True)
+    x = as_rows(NAMED(), X, reset=True)
     if x.ndim == 3:
         x = x.unsqueeze(1)
     if x.ndim != 4:
         raise DataError(f"X has shape {tuple(x.shape)}; {FORMS}.")
+    if 0 in x.shape:
+        raise DataError(f"X has images of {x.shape[2]} × {x.shape[3]} pixels, in which there is nothing to see.")
     if x.shape[-1] in CHANNELS and x.shape[1] not in CHANNELS:
         shape = tuple(x.shape)
         raise DataError(f"X has shape {shape}, with channels last; {FORMS}: give X.transpose(0, 3, 1, 2).")
@@ -94,9 +98,17 @@ def read_labels(labels: Any, boxes: list[np.ndarray]) -> list[np.ndarray]:
         raise DataError(f"labels has {count} entries, but there are {len(boxes)} images; each needs its labels.")
     read = []
     for i, (own, there) in enumerate(zip(labels, boxes, strict=True)):
+        if own is None:
+            raise DataError(f"labels[{i}] is None; give a list with a label for each of the {len(there)} boxes there.")
         values = np.asarray(own.detach().cpu() if isinstance(own, Tensor) else own)
         if values.ndim != 1 or len(values) != len(there):
             raise DataError(f"labels[{i}] has shape {values.shape}, but image {i} has {len(there)} boxes.")
+        missing = missing_among(values)
+        if missing.any():
+            box, none = int(missing.argmax()), values[missing][0]
+            raise DataError(
+                f"labels[{i}] has {none} for box {box}; each box needs a label, which is text or an integer."
+            )
         read.append(values)
     return read
 

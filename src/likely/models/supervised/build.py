@@ -167,6 +167,12 @@ def plan(
         shapes.append(given)
     if not shapes:
         raise refused[0]
+    if len(in_shape) == 3 and len(positions) == 2 and (*in_shape[1:], size) in shapes:  # an answer for each pixel
+        masks, images = (" × ".join(map(str, sides)) for sides in (positions, in_shape[1:]))
+        raise DataError(
+            f"y has masks of {masks} pixels, but X has images of {images}; each pixel needs one target, so resize one "
+            "of them."
+        )
     raise SpecError(
         f"network gives outputs of shape {' or '.join(map(str, dict.fromkeys(shapes)))} for a row of shape {in_shape}, "
         f"where {likelihood!r} needs {(*positions, size)}, whose last axis holds the numbers of one target."
