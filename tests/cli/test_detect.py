@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,7 @@ import pytest
 
 from likely import load
 from likely.data import read_image, write_image
+from likely.evaluate import average_precision
 
 QUICK = "map(adam(0.01), epochs=6, batch_size=8)"
 
@@ -70,10 +72,48 @@ def test_pictures_and_a_figure(run, tmp_path, photos, squares):
     assert answer["images"] == 1
 
 
+def test_images_of_one_name_in_two_folders_are_told_apart(run, tmp_path, photos, squares):
+    """And so are those that differ by their ending alone."""
+    files = ["dark/0.png", "light/0.png", "light/0.jpg"]
+    for number, name in enumerate(files):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        write_image(tmp_path / "in" / name, read_image(photos / f"{number:02}.png"))
+    ran = run("detect", squares, "in", "--threshold", 0.01, "--out", "boxes.csv", "--pictures", "seen")
+    assert ran.code == 0, ran.err
+    assert " in 3 images (" in ran.out
+    assert sorted(pl.read_csv("boxes.csv")["image"].unique()) == sorted(files)
+    drawn = sorted(path.relative_to(tmp_path / "seen").as_posix() for path in (tmp_path / "seen").rglob("*.png"))
+    assert drawn == ["dark/0.png", "light/0.jpg.png", "light/0.png.png"]
+
+
+def test_only_the_images_that_are_asked_about_are_measured(run, photos, squares):
+    """One image alone, by its own true box, as in Python; and those of a folder that the file tells of."""
+    model = load(squares)
+    content = json.loads((photos / "boxes.json").read_text())
+    for number in (0, 3):
+        path = photos / f"{number:02}.png"
+        answer = run("detect", squares, path, "--boxes", photos / "boxes.json", "--json").json()
+        x, y, width, height = np.array(content["annotations"][number]["bbox"]) / 2
+        found = model.detect(read_image(path, size=(16, 24))[None], 0.01)
+        expected = average_precision(found, [[[x, y, x + width, y + height]]], [["square"]])
+        assert answer["map"] == pytest.approx(expected.value)
+    told = run("detect", squares, photos / "00.png", "--boxes", photos / "boxes.json").out
+    assert " in 1 image (" in told
+    assert "tells of" not in told
+    some = content | {"images": content["images"][:5], "annotations": content["annotations"][:5]}
+    Path("some.json").write_text(json.dumps(some))
+    assert ", on the 5 images that some.json tells of" in " ".join(
+        run("detect", squares, photos, "--boxes", "some.json").out.split()
+    )
+
+
 def test_what_will_not_do(run, refused, photos, squares, regressor):
     refused(run("detect", regressor, photos), "holds a TableModel, which detects nothing")
     refused(run("detect", squares, "nowhere"), "No image or folder at nowhere")
-    refused(run("detect", squares, photos, "--threshold", 3), "threshold=3.0 must be between 0 and 1")
+    refused(run("detect", squares, photos, "--threshold", 3), "threshold=3.0 must be a number between 0 and 1")
+    for verb in ("predict", "segment", "evaluate"):
+        refused(run(verb, squares, photos), "holds a Detector, which says where objects are", "likely detect")
+    refused(run("detect", squares, photos, "--pictures", squares), "squares.likely is a file; name a folder")
     refused(
         run("fit", photos, "--boxes", photos / "boxes.json", "--target", "y"), "--target does not belong to --boxes"
     )

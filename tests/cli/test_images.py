@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -102,6 +104,35 @@ def test_masks_are_written_drawn_and_measured(run, cells, pixels):
     assert sum(value for name, value in told["images"][0].items() if name != "image") == pytest.approx(1)
 
 
+def test_masks_of_images_with_one_name_do_not_meet(run, cells, pixels, tmp_path):
+    """Each is written where its image lies, and measured by the true mask that lies so."""
+    for number, name in enumerate(("dark", "light")):
+        for kind, ending in (("images", ".png"), ("masks", "_mask.png")):
+            (tmp_path / kind / name).mkdir(parents=True)
+            shutil.copy(cells / kind / f"{number}{ending}", tmp_path / kind / name / f"0{ending}")
+    ran = run("segment", pixels, "images", "--out", "found", "--pictures", "drawn", "--masks", "masks")
+    assert ran.code == 0, ran.err
+    assert "2 images; " in ran.out
+    run("segment", pixels, cells / "images", "--out", "apart")
+    for number, name in enumerate(("dark", "light")):
+        np.testing.assert_array_equal(read_mask(f"found/{name}/0.png"), read_mask(f"apart/{number}.png"))
+        assert (tmp_path / "drawn" / name / "0.png").is_file()
+    told = run("segment", pixels, "images", "--masks", "masks", "--json").json()
+    assert [row["image"] for row in told["images"]] == ["dark/0.png", "light/0.png"]
+    true, own = (
+        np.stack([read_mask(f"{folder}/{name}/0{ending}.png") for name in ("dark", "light")])
+        for folder, ending in (("masks", "_mask"), ("found", ""))
+    )
+    assert told["accuracy"] == pytest.approx((true == own).mean())
+
+
+def test_an_image_beside_the_folders_is_predicted_but_not_fitted(run, refused, photos, stripes, tmp_path):
+    shutil.copytree(photos, tmp_path / "mixed")
+    shutil.copy(photos / "across" / "0.png", tmp_path / "mixed" / "lost.png")
+    assert run("predict", stripes, "mixed", "--json").json()["rows"] == 17
+    refused(run("fit", "mixed"), "lost.png lies beside folders, which are classes (across, upright)")
+
+
 def test_images_of_any_size_are_segmented(run, pixels, tmp_path):
     write_image(tmp_path / "large.png", np.random.default_rng(0).random((75, 90)))
     assert run("segment", pixels, tmp_path / "large.png", "--out", "found").code == 0
@@ -113,6 +144,7 @@ def test_what_will_not_do(run, refused, photos, cells, stripes, pixels, regresso
     refused(run("predict", pixels, cells / "images"), "an answer for each pixel", "likely segment")
     refused(run("predict", regressor, photos), "that was not fitted on images")
     refused(run("segment", pixels, "nowhere"), "No image or folder at nowhere")
+    refused(run("segment", pixels, cells / "images", "--out", pixels), "cells.likely is a file; name a folder")
     refused(run("fit", cells / "images"), "has images but no folders in it")
     refused(run("fit", photos, "--target", "y"), "--target does not belong to images")
     refused(run("fit", photos, "--tokens", "words()"), "cuts texts")

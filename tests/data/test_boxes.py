@@ -14,7 +14,6 @@ CONTENT = {
     "annotations": [
         {"image_id": 3, "category_id": 4, "bbox": [2, 1, 6, 3]},
         {"image_id": 3, "category_id": 1, "bbox": [0, 0, 4, 4]},
-        {"image_id": 3, "category_id": 1, "bbox": [0, 0, 4, 4], "iscrowd": 1},
     ],
 }
 
@@ -32,13 +31,14 @@ def coco(folder, **changes):
     return path
 
 
-def voc(folder, name, boxes, filename=None):
+def voc(folder, name, boxes, filename=None, size=None):
     things = "".join(
         f"<object><name>{label}</name><bndbox><xmin>{b[0]}</xmin><ymin>{b[1]}</ymin><xmax>{b[2]}</xmax>"
         f"<ymax>{b[3]}</ymax></bndbox></object>"
         for label, b in boxes
     )
-    text = f"<annotation><filename>{filename or name + '.png'}</filename>{things}</annotation>"
+    sides = f"<size><width>{size[0]}</width><height>{size[1]}</height></size>" if size else ""
+    text = f"<annotation><filename>{filename or name + '.png'}</filename>{sides}{things}</annotation>"
     (folder / f"{name}.xml").write_text(text)
 
 
@@ -82,7 +82,52 @@ def test_what_reaches_out_is_cut_and_what_has_no_area_is_left_out_with_a_note(fo
     assert read.labels[0].tolist() == ["red"]
     texts = [str(note.message) for note in notes]
     assert "2 boxes of a.png have no area in it and are left out, such as (3, 3, 3, 8)" in texts[0]
-    assert "1 boxes reach out of a.png, which has 20 × 10 pixels, and are cut off there" in texts[1]
+    assert "1 box reaches out of a.png, which has 20 × 10 pixels, and is cut off there" in texts[1]
+
+
+def test_crowds_are_left_out_with_a_note(folder):
+    crowd = {"image_id": 3, "category_id": 1, "bbox": [0, 0, 9, 9], "iscrowd": 1}
+    with pytest.warns(ReadingNote, match=r"boxes\.json: 1 box of a crowd \(iscrowd\) is left out"):
+        read = read_coco(coco(folder, annotations=[*CONTENT["annotations"], crowd]))
+    assert len(read.boxes[0]) == 2
+    with pytest.warns(ReadingNote, match="2 boxes of crowds"):
+        read_coco(coco(folder, annotations=[crowd, crowd]))
+
+
+def test_voc_counts_pixels_from_1_unless_a_corner_is_0(folder):
+    """(1, 1, w, h) is the whole image; a program that counts from 0 has a box at 0 sooner or later."""
+    voc(folder, "a", [("red", (1, 1, 20, 10)), ("red", (3, 2, 8, 4))])
+    np.testing.assert_array_equal(read_voc(folder).boxes[0], [[0, 0, 20, 10], [2, 1, 8, 4]])
+    voc(folder, "b", [("red", (5, 0, 8, 4))])
+    np.testing.assert_array_equal(read_voc(folder).boxes[0], [[1, 1, 20, 10], [3, 2, 8, 4]])
+
+
+def test_a_file_that_gives_an_image_another_size_is_refused(folder):
+    """As one that was written before its images were made smaller; no size, or 0, says nothing."""
+    wrong = [CONTENT["images"][0] | {"width": 40, "height": 20}, CONTENT["images"][1]]
+    with pytest.raises(
+        DataError, match=r"says that a\.png has 40 × 20 pixels \(width × height\), but .*has 20 × 10; give"
+    ):
+        read_coco(coco(folder, images=wrong))
+    right = [entry | {"width": 20, "height": 10} for entry in CONTENT["images"]]
+    assert len(read_coco(coco(folder, images=right), size=(5, 5))) == 2
+    voc(folder, "a", [], size=(0, 0))
+    assert len(read_voc(folder)) == 1
+    voc(folder, "a", [], size=(10, 20))
+    with pytest.raises(DataError, match=r"a\.xml says that a\.png has 10 × 20 pixels"):
+        read_voc(folder)
+
+
+def test_one_image_is_read_alone(folder):
+    """Others need not be there."""
+    path = coco(folder)
+    (folder / "b.png").unlink()
+    read = read_boxes(path, folder / "a.png")
+    assert [own.name for own in read.paths] == ["a.png"]
+    assert str(read) == "1 image of 10 × 20 pixels with 1 red, 1 white"
+    write_image(folder / "c.png", np.zeros((4, 4)))
+    with pytest.raises(DataError, match=r"boxes\.json says nothing of .*c\.png"):
+        read_boxes(path, folder / "c.png")
 
 
 @pytest.mark.parametrize(

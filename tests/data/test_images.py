@@ -89,6 +89,32 @@ def test_masks_are_found_by_name_and_keep_their_numbers(photos):
     np.testing.assert_array_equal(read_masks(folder, images)[1], GREY)
 
 
+def test_masks_of_images_with_one_name_are_told_apart_by_their_folders(photos, tmp_path):
+    images, masks = read_images(photos), tmp_path / "masks"
+    for number, name in enumerate(("cat", "dog")):
+        (masks / name).mkdir(parents=True)
+        for i in range(2):
+            write_image(masks / name / f"{i}_mask.png", np.full((4, 5), 10 * number + i))
+    assert read_masks(masks, images)[:, 0, 0].tolist() == [0, 1, 10, 11]
+    (masks / "dog" / "1_mask.png").rename(masks / "dog" / "2_mask.png")
+    with pytest.raises(DataError, match=r"1_mask\.png is the only mask for both .*cat/1\.png and .*dog/1\.png"):
+        read_masks(masks, images)
+    write_image(masks / "cat" / "0_mask.tif", GREY)
+    with pytest.raises(DataError, match=r"two masks for .*cat/0\.png: .*0_mask\.png and .*0_mask\.tif"):
+        read_masks(masks, read_images(photos / "cat"))
+
+
+def test_an_image_beside_the_folders_has_no_class(photos):
+    write_image(photos / "lost.png", GREY)
+    with pytest.raises(
+        DataError, match=r"lost\.png lies beside folders, which are classes \(cat, dog\), and so has none"
+    ):
+        read_images(photos)
+    read = read_images(photos, labelled=False)
+    assert len(read) == 5
+    assert read.labels is None
+
+
 def test_bad_folders_and_files_are_named(photos, tmp_path):
     empty = photos / "empty"
     empty.mkdir()

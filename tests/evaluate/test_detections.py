@@ -99,15 +99,48 @@ def test_true_boxes_with_any_probabilities_are_perfect(seed):
 
 
 def test_a_class_that_is_only_detected_is_wrong_nowhere_and_one_that_is_missed_is_0():
-    measured = average_precision([([[0, 0, 4, 4]], ["bird"], [0.9])], [[[0, 0, 4, 4]]], [["cat"]])
+    answers = [([[0, 0, 4, 4]], ["bird"], [0.9])]
+    measured = average_precision(answers, [[[0, 0, 4, 4]]], [["cat"]], classes=["bird", "cat"])
     assert measured.classes.tolist() == ["cat"]
     assert measured.value == 0.0
     none = average_precision([(np.empty((0, 4)), [], [])], [[[0, 0, 4, 4]]])
     assert none.value == 0.0
 
 
+def test_classes_that_the_model_cannot_have_detected_are_told():
+    answers, boxes = [([[0, 0, 4, 4]], ["cat"], [0.9])], [[[0, 0, 4, 4], [5, 5, 8, 8]]]
+    with pytest.warns(
+        UserWarning, match=r"classes that no detection is of \('zebra'; detections are of 'cat'\): their av"
+    ):
+        measured = average_precision(answers, boxes, [["cat", "zebra"]])
+    assert measured.by_class[0].tolist() == [1.0, 0.0]
+    with pytest.warns(UserWarning, match=r"classes that the model does not know \('zebra'\)"):
+        average_precision(answers, boxes, [["cat", "zebra"]], classes=["cat", "dog"])
+    with pytest.warns(UserWarning, match=r"classes that no detection is of \(1; detections are of 'cat'\)"):
+        average_precision(answers, boxes, [[1, 1]])
+
+
+def test_boxes_without_labels_are_of_the_one_class_that_was_detected():
+    boxes = [[[0, 0, 4, 4]]]
+    assert average_precision([([[0, 0, 4, 4]], ["cell"], [0.9])], boxes).value == 1.0
+    assert average_precision([([[0, 0, 4, 4]], [3], [0.9])], boxes, classes=[3]).classes.tolist() == [3]
+    two = [([[0, 0, 4, 4], [5, 5, 8, 8]], ["cell", "dirt"], [0.9, 0.8])]
+    with pytest.raises(DataError, match="labels is None, but detections are of 2 classes"):
+        average_precision(two, boxes)
+
+
+def test_where_no_box_counts_there_is_no_figure():
+    answers = [([[0, 0, 4, 4]], ["cat"], [0.9])]
+    with pytest.raises(DataError, match="boxes has no box in any image"):
+        average_precision(answers, [[]])
+    large = average_precision(answers, [[[0, 0, 4, 4]]], area="large")  # and numpy says nothing of empty slices
+    assert np.isnan(large.value)
+    assert np.isnan(large.at(0.5))
+    assert "mAP nan" in str(large)
+
+
 def test_what_will_not_do():
-    with pytest.raises(DataError, match="detections are of 1 images and boxes of 2"):
+    with pytest.raises(DataError, match="detections has 1 entries and boxes 2; each image needs one"):
         average_precision([([], [], [])], [[], []])
     with pytest.raises(DataError, match="area='tiny' must be one of all, small"):
         average_precision([([], [], [])], [[]], area="tiny")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError, SpecError
+from .folders import answer_names, asked_images, counted, made
 from .options import JsonOption, ModelArgument, check_out, file_name
 from .output import lines, number, print_json, save_picture
 from .predict import ENDINGS, give, write_table
@@ -55,7 +56,8 @@ def detect(
     """Find the objects in IMAGES by a model that `likely fit IMAGES --boxes FILE` wrote.
 
     Each object has a class, a probability, a box in the pixels of its image, and how sure every edge is (its standard
-    deviation). Without --out, a terminal shows the first objects and a pipe gets all of them as CSV.
+    deviation). An image is named by its path in the folder. Without --out, a terminal shows the first objects and a
+    pipe gets all of them as CSV.
     """
     import polars as pl
 
@@ -69,22 +71,28 @@ def detect(
             f"{model} holds a {type(fitted).__name__}, which detects nothing; fit a detector with "
             "`likely fit IMAGES --boxes ANNOTATIONS`."
         )
+    paths, top = asked_images(images)
+    names = answer_names(paths, top)
     if pictures is not None:
-        pictures.mkdir(parents=True, exist_ok=True)
+        made(pictures, "--pictures")
     measured = None if boxes is None else _measured(fitted, boxes, images, overlap)
     rows: list[dict[str, Any]] = []
-    paths = _paths(images)
     for first in range(0, len(paths), BLOCK):
-        for path, answer in _asked(fitted, paths[first : first + BLOCK], threshold, overlap, pictures):
-            rows += [{"image": path.name, **row} for row in answer]
+        block = slice(first, first + BLOCK)
+        drawn = [None if pictures is None else pictures / name for name in names[block]]
+        for path, answer in zip(paths[block], _asked(fitted, paths[block], threshold, overlap, drawn), strict=True):
+            rows += [{"image": path.relative_to(top).as_posix(), **row} for row in answer]
     frame = pl.DataFrame(rows, schema=_schema(fitted), orient="row")
     if out is not None:
         write_table(frame, out)
-    facts = {"objects": f"{frame.height} in {len(paths)} images ({_counts(frame)})"}
-    facts |= {} if measured is None else {"measured": str(measured)}
+    facts = {"objects": f"{frame.height} in {counted(len(paths), 'image')} ({_counts(frame)})"}
+    if measured is not None:
+        truth, precision = measured
+        part = "" if truth == len(paths) else f", on the {counted(truth, 'image')} that {boxes} tells of"
+        facts["measured"] = f"{precision}{part}"
     facts |= {} if pictures is None else {"pictures": str(pictures)}
     if json:
-        told = {} if measured is None else {"map": measured.value, "map_50": measured.at(0.5)}
+        told = {} if measured is None else {"map": measured[1].value, "map_50": measured[1].at(0.5)}
         print_json({"model": str(model), "images": len(paths), **told, "objects": frame.to_dicts()})
     elif out is not None or pictures is not None or measured is not None:
         lines(facts | ({} if out is None else {"saved": str(out)}))
@@ -158,18 +166,10 @@ def sides_of(size: str | None) -> tuple[int, int] | None:
     return int(sides[1]), int(sides[2] or sides[1])
 
 
-def _paths(images: Path) -> list[Path]:
-    from ..data.images import image_paths
-
-    if not images.exists():
-        raise DataError(f"No image or folder at {images}; check the path.")
-    return [images] if images.is_file() else image_paths(images)[0]
-
-
 def _asked(
-    model: Detector, paths: list[Path], threshold: float, overlap: float, pictures: Path | None
-) -> list[tuple[Path, list[dict[str, Any]]]]:
-    """The objects of each image as rows, in its own pixels; drawn where a folder is given."""
+    model: Detector, paths: list[Path], threshold: float, overlap: float, drawn: list[Path | None]
+) -> list[list[dict[str, Any]]]:
+    """The objects of each image as rows, in its own pixels; each is drawn where a file for that is given."""
     import numpy as np
 
     from ..data import read_image
@@ -180,12 +180,13 @@ def _asked(
     whole = [read_image(path, colour=colour) for path in paths]
     small = np.stack([read_image(path, colour=colour, size=(height, width)) for path in paths])
     answers = []
-    for path, image, own in zip(paths, whole, model.detect(small, threshold, overlap), strict=True):
+    for picture, image, own in zip(drawn, whole, model.detect(small, threshold, overlap), strict=True):
         scale = np.array([image.shape[2] / width, image.shape[1] / height] * 2)
         placed = Detections(own.boxes * scale, own.labels, own.probabilities, own.scales * scale)
-        if pictures is not None:
-            _draw(image, placed, model.classes_, pictures / f"{path.stem}.png")
-        answers.append((path, _rows(placed)))
+        if picture is not None:
+            picture.parent.mkdir(parents=True, exist_ok=True)
+            _draw(image, placed, model.classes_, picture)
+        answers.append(_rows(placed))
     return answers
 
 
@@ -215,17 +216,18 @@ def _counts(frame: Any) -> str:
     return ", ".join(f"{count} {label}" for label, count in counts) or "none is probable enough"
 
 
-def _measured(model: Detector, annotations: Path, images: Path, overlap: float) -> Any:
-    """The average precision on images whose true boxes are given, at the size that the model sees."""
+def _measured(model: Detector, annotations: Path, images: Path, overlap: float) -> tuple[int, Any]:
+    """On how many of the images true boxes are given, and the average precision there, at the size the model sees."""
     from ..data import read_boxes
     from ..evaluate import average_precision
 
     channels, height, width = model.in_shape_
-    folder = images if images.is_dir() else images.parent
     colour: Any = "grey" if channels == 1 else "rgb"
     names = [str(name) for name in model.classes_]
-    read = read_boxes(annotations, folder, colour=colour, size=(height, width), classes=names)
-    return average_precision(model.detect(read.images, 0.01, overlap), read.boxes, read.labels)
+    read = read_boxes(annotations, images, colour=colour, size=(height, width), classes=names)
+    found = model.detect(read.images, 0.01, overlap)
+    answers = [(own.boxes, own.labels.astype(str), own.probabilities) for own in found]
+    return len(read), average_precision(answers, read.boxes, read.labels, classes=names)
 
 
 def _draw(image: np.ndarray, objects: Any, classes: np.ndarray, path: Path) -> None:

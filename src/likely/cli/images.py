@@ -68,7 +68,7 @@ def fit_images(
     words = {"network": NETWORKS[masks is not None], **parts}
     chosen = {name: axes[name].parse(text) for name, text in words.items()}
     sides = sides_of(size)
-    images = read_images(folder, size=sides)
+    images = read_images(folder, size=sides, labelled=masks is None)
     if masks is None and images.labels is None:
         raise DataError(
             f"{folder} has images but no folders in it, which would be their classes; --masks FOLDER gives each pixel "
@@ -102,9 +102,13 @@ def fit_images(
 def load_classifier(path: Path, *, pixels: bool) -> Classifier:
     """The model of images in a file, of whole ones or of their `pixels`."""
     from .. import load
-    from ..models import Classifier
+    from ..models import Classifier, Detector
 
     model = load(path)
+    if isinstance(model, Detector):
+        raise DataError(
+            f"{path} holds a Detector, which says where objects are; `likely detect {path} IMAGES` tells it."
+        )
     if not isinstance(model, Classifier) or len(model.in_shape_) != 3:
         raise DataError(f"{path} holds a {type(model).__name__} that was not fitted on images.")
     if pixels and not model.positions_:
@@ -114,7 +118,7 @@ def load_classifier(path: Path, *, pixels: bool) -> Classifier:
     return model
 
 
-def read_as_fitted(model: Classifier, path: Path) -> Images:
+def read_as_fitted(model: Classifier, path: Path, *, labelled: bool = True) -> Images:
     """An image or all of a folder, in the channels and at the size that a model was fitted on."""
     import numpy as np
 
@@ -123,7 +127,7 @@ def read_as_fitted(model: Classifier, path: Path) -> Images:
     channels, height, width = model.in_shape_
     colour: Any = "grey" if channels == 1 else "rgb"
     if path.is_dir():
-        return read_images(path, colour=colour, size=(height, width))
+        return read_images(path, colour=colour, size=(height, width), labelled=labelled)
     return Images(np.stack([read_image(path, colour=colour, size=(height, width))]), None, (path,))
 
 
@@ -132,10 +136,10 @@ def image_predictions(path: Path, images: Path) -> pl.DataFrame:
     import polars as pl
 
     model = load_classifier(path, pixels=False)
-    read = read_as_fitted(model, images)
+    read = read_as_fitted(model, images, labelled=False)
     top = images if images.is_dir() else images.parent
     probability = model.predict_proba(read.images)
-    columns: dict[str, Any] = {"image": [str(own.relative_to(top)) for own in read.paths]}
+    columns: dict[str, Any] = {"image": [own.relative_to(top).as_posix() for own in read.paths]}
     columns["class_predicted"] = model.classes_[probability.argmax(1)]
     columns |= {f"class_p_{label}": probability[:, i] for i, label in enumerate(model.classes_)}
     return pl.DataFrame(columns)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
+from .folders import answer_names, asked_images, counted, made
 from .options import JsonOption, ModelArgument
 from .output import lines, number, print_json, save_picture
 
@@ -44,30 +45,36 @@ def segment(
 ) -> None:
     """Say which class each pixel of IMAGES has, by a model that `likely fit IMAGES --masks FOLDER` wrote.
 
-    Images may be of any size. A mask has the numbers of the classes, as the masks of the fit had.
+    Images may be of any size. A mask has the numbers of the classes, as the masks of the fit had, and lies where its
+    image does in the folder.
     """
-    from ..data.images import read_image, read_mask
+    from ..data.images import masks_of, read_image, read_mask
     from ..models.segmentation import segment as segmented
     from .images import load_classifier
 
     fitted = load_classifier(model, pixels=True)
-    paths = _paths(images)
-    for folder in (out, pictures):
+    paths, top = asked_images(images)
+    for folder, option in ((out, "--out"), (pictures, "--pictures")):
         if folder is not None:
-            _made(folder)
-    truth = None if masks is None else _true_masks(masks, paths)
+            made(folder, option)
+    truth = None if masks is None else dict(zip(paths, masks_of(paths, masks), strict=True))
     colour: Any = "grey" if fitted.in_shape_[0] == 1 else "rgb"
     rows: list[dict[str, Any]] = []
     pairs: list[tuple[np.ndarray, np.ndarray]] = []
-    for path in paths:  # one after the other: a folder may hold more than the memory
+    for path, name in zip(
+        paths, answer_names(paths, top), strict=True
+    ):  # one after the other: a folder may hold more than the memory
         image = read_image(path, colour=colour)
         answer = segmented(fitted, [image], tile=tile, flips=flips)
         covered = {str(label): float(answer.fraction(label)[0]) for label in fitted.classes_.tolist()}
-        rows.append({"image": path.name, **covered})
+        rows.append({"image": path.relative_to(top).as_posix(), **covered})
+        for folder in (out, pictures):
+            if folder is not None:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
         if out is not None:
-            _write(answer.labels[0], fitted, out / f"{path.stem}.png")
+            _write(answer.labels[0], fitted, out / name)
         if pictures is not None:
-            _draw(image, answer, pictures / f"{path.stem}.png")
+            _draw(image, answer, pictures / name)
         if truth is not None:
             pairs.append((read_mask(truth[path]), answer.labels[0]))
     measured = None if truth is None else _measured(fitted, pairs, paths)
@@ -77,7 +84,8 @@ def segment(
         print_json({"model": str(model), "images": rows, **told, **right})
         return
     mean = {name: sum(row[name] for row in rows) / len(rows) for name in rows[0] if name != "image"}
-    facts = {"segmented": f"{len(paths)} images; {', '.join(f'{p:.1%} of class {label}' for label, p in mean.items())}"}
+    covered_by = ", ".join(f"{p:.1%} of class {label}" for label, p in mean.items())
+    facts = {"segmented": f"{counted(len(paths), 'image')}; {covered_by}"}
     if measured is not None:
         each = zip(measured.classes, measured.iou, measured.dice, strict=True)
         told_of = ", ".join(f"class {label} IoU {number(float(i))} Dice {number(float(d))}" for label, i, d in each)
@@ -85,28 +93,6 @@ def segment(
     facts |= {} if out is None else {"masks": str(out)}
     facts |= {} if pictures is None else {"pictures": str(pictures)}
     lines(facts)
-
-
-def _paths(images: Path) -> list[Path]:
-    from ..data.images import image_paths
-
-    if not images.exists():
-        raise DataError(f"No image or folder at {images}; check the path.")
-    return [images] if images.is_file() else image_paths(images)[0]
-
-
-def _made(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DataError(f"Cannot make the folder {folder}: {error.strerror or error}.") from error
-
-
-def _true_masks(masks: Path, paths: list[Path]) -> dict[Path, Path]:
-    from ..data.images import image_paths, mask_of
-
-    by_name = {path.stem: path for path in image_paths(masks)[0]}
-    return {path: mask_of(path, by_name, masks) for path in paths}
 
 
 def _write(labels: np.ndarray, model: Classifier, path: Path) -> None:
@@ -138,7 +124,8 @@ def _measured(model: Classifier, pairs: list[tuple[np.ndarray, np.ndarray]], pat
 
     for (truth, own), path in zip(pairs, paths, strict=True):
         if truth.shape != own.shape:
-            raise DataError(f"The mask of {path} has {truth.shape} pixels, but the image {own.shape}.")
+            mask, image = (" × ".join(map(str, shape)) for shape in (truth.shape, own.shape))
+            raise DataError(f"The mask of {path} has {mask} pixels, but the image has {image}.")
     truth, own = (np.concatenate([pair[k].ravel() for pair in pairs]) for k in (0, 1))
     return overlap(truth, own, model.classes_.tolist())
 

@@ -2,7 +2,8 @@
 
 Both become the same: images (n, channels, height, width), and for each an array (k, 4) of xmin, ymin, xmax, ymax in
 pixels with k labels. Where images are resized, boxes are too. What reaches out of its image is cut off there, and what
-has no area is left out; both are said, with the file.
+has no area, or is a crowd, is left out; all that is said, with the file. A file that says an image has another size
+than it has is refused, since its boxes would lie elsewhere.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Boxes:
         words, counts = np.unique(np.concatenate(self.labels), return_counts=True)
         shown = ", ".join(f"{count} {word}" for word, count in zip(words, counts, strict=True)) or "no boxes"
         height, width = self.images.shape[2:]
-        return f"{len(self)} images of {height} × {width} pixels with {shown}"
+        return f"{len(self)} image{'s' * (len(self) != 1)} of {height} × {width} pixels with {shown}"
 
 
 class _Annotated(NamedTuple):
@@ -53,6 +54,8 @@ class _Annotated(NamedTuple):
     boxes: list[list[float]]
     labels: list[str]
     source: str
+    sides: tuple[int, int] | None = None
+    """Width and height, if it says them."""
 
 
 def read_boxes(
@@ -65,13 +68,15 @@ def read_boxes(
 ) -> Boxes:
     """Images and boxes of either form: `read_coco` of a .json file, `read_voc` of a folder of .xml files.
 
+    `images` is the folder with the images, or one image, which is then read alone.
+
     >>> import tempfile
     >>> from likely.data import write_image
     >>> folder = Path(tempfile.mkdtemp())
     >>> write_image(folder / "a.png", np.zeros((8, 12)))
     >>> _ = (folder / "a.xml").write_text("<annotation><filename>a.png</filename></annotation>")
     >>> print(read_boxes(folder, size=(4, 6)))
-    1 images of 4 × 6 pixels with no boxes
+    1 image of 4 × 6 pixels with no boxes
     """
     place = Path(annotations)
     reader = read_voc if place.is_dir() or place.suffix.lower() == ".xml" else read_coco
@@ -88,8 +93,9 @@ def read_coco(
 ) -> Boxes:
     """Images and boxes of a COCO file: `images`, `annotations` (bbox: x, y, width, height) and `categories`.
 
-    Images lie in the folder `images`, by default beside the file. With `classes`, other labels are an error that names
-    the file; crowds (`iscrowd`) are left out.
+    Images lie in the folder `images`, by default beside the file; if that is one image, it is read alone. With
+    `classes`, other labels are an error that names the file. Crowds (`iscrowd`), whose box is around many objects, are
+    left out, and a note says how many.
 
     >>> import tempfile
     >>> from likely.data import write_image
@@ -104,13 +110,15 @@ def read_coco(
     file = Path(path)
     content = _json(file)
     names = {entry["id"]: str(entry["name"]) for entry in _entries(content, "categories", ("id", "name"), file)}
-    folder = file.parent if images is None else Path(images)
+    folder, alone = _place(file.parent if images is None else Path(images))
     annotated = {
-        entry["id"]: _Annotated(folder / str(entry["file_name"]), [], [], str(file))
+        entry["id"]: _Annotated(folder / str(entry["file_name"]), [], [], str(file), _sides(entry))
         for entry in _entries(content, "images", ("id", "file_name"), file)
     }
+    crowds = 0
     for number, entry in enumerate(_entries(content, "annotations", ("image_id", "category_id", "bbox"), file)):
         if entry.get("iscrowd"):
+            crowds += 1
             continue
         if entry["image_id"] not in annotated:
             raise DataError(
@@ -125,7 +133,10 @@ def read_coco(
         own = annotated[entry["image_id"]]
         own.boxes.append([x, y, x + width, y + height])
         own.labels.append(names[entry["category_id"]])
-    return _read(list(annotated.values()), colour, size, classes)
+    if crowds:
+        note = "1 box of a crowd (iscrowd) is" if crowds == 1 else f"{crowds} boxes of crowds (iscrowd) are"
+        warnings.warn(f"{file}: {note} left out.", ReadingNote, stacklevel=3)
+    return _read(_chosen(list(annotated.values()), alone, file), colour, size, classes)
 
 
 def read_voc(
@@ -138,8 +149,12 @@ def read_voc(
 ) -> Boxes:
     """Images and boxes of a folder of Pascal VOC files, an .xml for each image.
 
-    Images lie in the folder `images`, by default in the same one or in `JPEGImages` beside it. An image without a file
-    of its own is not read. Corners are taken as they stand.
+    Images lie in the folder `images`, by default in the same one or in `JPEGImages` beside it; if that is one image, it
+    is read alone. An image without a file of its own is not read.
+
+    Pascal VOC counts pixels from 1 and a box has those from xmin to xmax, both included: (1, 1, w, h) is the whole
+    image, which here is (0, 0, w, h), so that xmin and ymin become less by 1. Many programs count from 0 instead: where
+    any xmin or ymin of the folder is below 1, all corners are taken as they stand.
 
     >>> import tempfile
     >>> from likely.data import write_image
@@ -149,7 +164,9 @@ def read_voc(
     >>> text = f"<annotation><filename>a.png</filename><object><name>cell</name>{box}</object></annotation>"
     >>> _ = (folder / "a.xml").write_text(text)
     >>> print(read_voc(folder))
-    1 images of 8 × 12 pixels with 1 cell
+    1 image of 8 × 12 pixels with 1 cell
+    >>> read_voc(folder).boxes[0]
+    array([[1., 0., 6., 4.]])
     """
     top = Path(folder)
     files = [top] if top.suffix.lower() == ".xml" else sorted(top.glob("*.xml")) if top.is_dir() else []
@@ -157,9 +174,13 @@ def read_voc(
         raise DataError(
             f"{top} has no .xml files; Pascal VOC has one for each image." if top.is_dir() else f"No folder at {top}."
         )
-    place = _images_of(files[0].parent, images)
+    place, alone = _place(_images_of(files[0].parent, images))
     by_stem = {path.stem: path for path in image_paths(place)[0]}
-    return _read([_voc(file, place, by_stem) for file in files], colour, size, classes)
+    annotated = [_voc(file, place, by_stem) for file in files]
+    if all(min(box[:2]) >= 1 for own in annotated for box in own.boxes):
+        for own in annotated:
+            own.boxes[:] = [[xmin - 1, ymin - 1, xmax, ymax] for xmin, ymin, xmax, ymax in own.boxes]
+    return _read(_chosen(annotated, alone, top), colour, size, classes)
 
 
 def _voc(file: Path, place: Path, by_stem: dict[str, Path]) -> _Annotated:
@@ -169,7 +190,9 @@ def _voc(file: Path, place: Path, by_stem: dict[str, Path]) -> _Annotated:
         raise DataError(f"{file} cannot be read: {error}.") from error
     named = root.findtext("filename") or file.stem
     path = place / named if (place / named).is_file() else by_stem.get(file.stem, place / named)
-    annotated = _Annotated(path, [], [], str(file))
+    size = root.find("size")
+    sides = None if size is None else _sides({side: size.findtext(side) for side in ("width", "height")})
+    annotated = _Annotated(path, [], [], str(file), sides)
     for number, thing in enumerate(root.iter("object")):
         name, corners = thing.findtext("name"), thing.find("bndbox")
         if not name or corners is None:
@@ -190,6 +213,29 @@ def _images_of(folder: Path, images: str | os.PathLike[str] | None) -> Path:
     return folder if own else beside
 
 
+def _place(images: Path) -> tuple[Path, Path | None]:
+    """The folder with the images, and the one that is to be read alone, if it is one."""
+    return (images.parent, images) if images.is_file() else (images, None)
+
+
+def _chosen(annotated: list[_Annotated], alone: Path | None, source: Path) -> list[_Annotated]:
+    if alone is None:
+        return annotated
+    chosen = [own for own in annotated if own.path.resolve() == alone.resolve()]
+    if not chosen:
+        raise DataError(f"{source} says nothing of {alone}.")
+    return chosen
+
+
+def _sides(entry: dict[str, Any]) -> tuple[int, int] | None:
+    """Width and height that a file gives an image; None where it gives none, or 0 as some programs do."""
+    try:
+        width, height = (int(float(entry.get(side) or 0)) for side in ("width", "height"))
+    except (TypeError, ValueError):
+        return None
+    return (width, height) if width > 0 and height > 0 else None
+
+
 def _read(annotated: list[_Annotated], colour: Colour, size: Any, classes: Sequence[str] | None) -> Boxes:
     """Images from their files, with boxes in their pixels."""
     if not annotated:
@@ -203,6 +249,12 @@ def _read(annotated: list[_Annotated], colour: Colour, size: Any, classes: Seque
         if unknown:
             known = ", ".join(map(repr, classes or ()))
             raise DataError(f"{own.source} has the class {unknown[0]!r} for {own.path.name}; known: {known}.")
+        if own.sides not in (None, (width, height)):
+            said = " × ".join(map(str, own.sides or ()))
+            raise DataError(
+                f"{own.source} says that {own.path.name} has {said} pixels (width × height), but {own.path} has "
+                f"{width} × {height}; give the image that its boxes were drawn on, or correct the file."
+            )
         image = read_image(own.path, colour=colour, size=size)
         inside, kept = _inside(own, height, width)
         scale = np.array([image.shape[2] / width, image.shape[1] / height] * 2)
@@ -228,13 +280,17 @@ def _inside(own: _Annotated, height: int, width: int) -> tuple[np.ndarray, np.nd
     kept: np.ndarray = np.all(cut[:, 2:] > cut[:, :2], axis=1)
     if not kept.all():
         box = ", ".join(f"{value:g}" for value in given[~kept][0])
-        note = f"{own.source}: {int((~kept).sum())} boxes of {own.path.name} have no area in it and are left out, "
+        count = int((~kept).sum())
+        boxes, left = ("box", "has no area in it and is") if count == 1 else ("boxes", "have no area in it and are")
+        note = f"{own.source}: {count} {boxes} of {own.path.name} {left} left out, "
         warnings.warn(f"{note}such as ({box}).", ReadingNote, stacklevel=5)
     reach = np.maximum(given - limits, -given).max(1, initial=0.0) > 1
     if bool((reach & kept).any()):
         box = ", ".join(f"{value:g}" for value in given[reach & kept][0])
-        note = f"{own.source}: {int((reach & kept).sum())} boxes reach out of {own.path.name}, which has {width} × "
-        warnings.warn(f"{note}{height} pixels, and are cut off there, such as ({box}).", ReadingNote, stacklevel=5)
+        count = int((reach & kept).sum())
+        boxes, cut_off = ("box reaches", "is") if count == 1 else ("boxes reach", "are")
+        note = f"{own.source}: {count} {boxes} out of {own.path.name}, which has {width} × {height} pixels, and "
+        warnings.warn(f"{note}{cut_off} cut off there, such as ({box}).", ReadingNote, stacklevel=5)
     return cut[kept], kept
 
 

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,7 +23,7 @@ from ..core.replacing import replacing
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["Images", "image_paths", "mask_of", "read_image", "read_images", "read_mask", "read_masks", "write_image"]
+__all__ = ["Images", "image_paths", "masks_of", "read_image", "read_images", "read_mask", "read_masks", "write_image"]
 
 Colour = Literal["auto", "grey", "rgb"]
 ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".tif", ".tiff", ".webp", ".gif")
@@ -80,11 +81,16 @@ def read_image(
 
 
 def read_images(
-    folder: str | os.PathLike[str], *, colour: Colour = "auto", size: int | tuple[int, int] | None = None
+    folder: str | os.PathLike[str],
+    *,
+    colour: Colour = "auto",
+    size: int | tuple[int, int] | None = None,
+    labelled: bool = True,
 ) -> Images:
     """All images in a folder, in the order of their names; folders in it are classes.
 
-    With `colour="auto"` they are grey if every one is. Images of different sizes need a `size` to be resized to.
+    With `colour="auto"` they are grey if every one is. Images of different sizes need a `size` to be resized to. Where
+    there are folders, every image must be in one, unless they are not to be `labelled`: then folders mean nothing.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -99,10 +105,16 @@ def read_images(
     """
     _check_colour(colour)
     paths, classes = image_paths(folder)
+    if labelled and any(classes) and not all(classes):
+        beside, some = paths[classes.index("")], ", ".join(sorted({name for name in classes if name})[:3])
+        raise DataError(
+            f"{beside} lies beside folders, which are classes ({some}), and so has none; move it into one of them, or "
+            "read all without classes by labelled=False."
+        )
     if colour == "auto":
         colour = "grey" if all(map(_is_grey, paths)) else "rgb"
     images = _stacked(paths, [read_image(path, colour=colour, size=size) for path in paths])
-    return Images(images, np.array(classes) if any(classes) else None, tuple(paths))
+    return Images(images, np.array(classes) if labelled and any(classes) else None, tuple(paths))
 
 
 def read_mask(path: str | os.PathLike[str], *, size: int | tuple[int, int] | None = None) -> np.ndarray:
@@ -137,8 +149,9 @@ def read_masks(
 ) -> np.ndarray:
     """The masks of images, (n, height, width): the file in a folder that has the name of each image.
 
-    A mask may have another ending than its image, and `_mask` or `_label` behind its name. It must have its image's
-    size, or both are given one `size`.
+    A mask may have another ending than its image, and `_mask` or `_label` behind its name. Of several masks with the
+    name of an image, the one in a folder of the same name is taken. A mask must have its image's size, or both are
+    given one `size`.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -149,9 +162,7 @@ def read_masks(
     >>> read_masks(folder / "masks", read_images(folder / "images"))[0, 0]
     array([1, 0, 0, 0])
     """
-    own, _ = image_paths(folder)
-    by_name = {path.stem: path for path in own}
-    chosen = [mask_of(path, by_name, folder) for path in like.paths]
+    chosen = masks_of(like.paths, folder)
     masks = [read_mask(path, size=size) for path in chosen]
     wanted = like.images.shape[2:]
     for mask, path, image in zip(masks, chosen, like.paths, strict=True):
@@ -230,12 +241,35 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Image.Image]:
     yield turned
 
 
-def mask_of(path: Path, by_name: dict[str, Path], folder: Any) -> Path:
-    """The file among masks by name that belongs to an image."""
-    own = next((by_name[path.stem + suffix] for suffix in SUFFIXES if path.stem + suffix in by_name), None)
-    if own is None:
-        raise DataError(f"{folder} has no mask for {path}: a file {path.stem}.png (or {path.stem}_mask.png).")
-    return own
+def masks_of(images: Sequence[Path], folder: str | os.PathLike[str]) -> list[Path]:
+    """The file in a folder of masks that belongs to each image: by its name, then by the folders that it is in."""
+    by_name: dict[str, list[Path]] = {}
+    for path in image_paths(folder)[0]:
+        by_name.setdefault(path.stem, []).append(path)
+    chosen = [_mask_of(path, by_name, folder) for path in images]
+    owner: dict[Path, Path] = {}
+    for image, mask in zip(images, chosen, strict=True):
+        if mask in owner:
+            raise DataError(f"{mask} is the only mask for both {owner[mask]} and {image}; each image needs its own.")
+        owner[mask] = image
+    return chosen
+
+
+def _mask_of(image: Path, by_name: dict[str, list[Path]], folder: Any) -> Path:
+    named = [(rank, path) for rank, end in enumerate(SUFFIXES) for path in by_name.get(image.stem + end, [])]
+    if not named:
+        raise DataError(f"{folder} has no mask for {image}: a file {image.stem}.png (or {image.stem}_mask.png).")
+    ranked = sorted(named, key=lambda own: (-_shared_folders(own[1], image), own[0]))
+    (rank, best), *others = ranked
+    if others and (_shared_folders(others[0][1], image), others[0][0]) == (_shared_folders(best, image), rank):
+        raise DataError(f"{folder} has two masks for {image}: {best} and {others[0][1]}; leave one of them.")
+    return best
+
+
+def _shared_folders(one: Path, other: Path) -> int:
+    """How many of the folders that two files are in have the same names, counted from the files upwards."""
+    pairs = zip(reversed(one.parent.parts), reversed(other.parent.parts), strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _is_grey(path: Path) -> bool:

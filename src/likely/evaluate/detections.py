@@ -12,6 +12,7 @@ themselves, count neither as right nor as wrong.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ import torch
 
 from ..core.errors import DataError
 from ..data.geometry import overlaps
+from ..models.labels import shown
 from .result import Result
 
 __all__ = ["AveragePrecision", "average_precision"]
@@ -45,15 +47,15 @@ class AveragePrecision(Result):
 
     @property
     def value(self) -> float:
-        """mAP over classes and thresholds."""
-        return float(np.nanmean(self.by_class))
+        """mAP over classes and thresholds; NaN where no true box counts."""
+        return _mean(self.by_class)
 
     def at(self, overlap: float) -> float:
         """mAP at one threshold: `at(0.5)` is what Pascal VOC made known as mAP@0.5."""
         row = np.flatnonzero(np.isclose(self.overlaps, overlap))
         if not len(row):
             raise DataError(f"overlap={overlap:g} is not among those measured, {self.overlaps.tolist()}.")
-        return float(np.nanmean(self.by_class[row[0]]))
+        return _mean(self.by_class[row[0]])
 
     def __float__(self) -> float:
         return self.value
@@ -61,7 +63,7 @@ class AveragePrecision(Result):
     def __str__(self) -> str:
         first = self.by_class[0]
         own = ", ".join(f"{label} {value:.3f}" for label, value in zip(self.classes, first, strict=True))
-        return f"mAP {self.value:.3f}; at IoU {self.overlaps[0]:g}: {np.nanmean(first):.3f} ({own})"
+        return f"mAP {self.value:.3f}; at IoU {self.overlaps[0]:g}: {_mean(first):.3f} ({own})"
 
 
 def average_precision(
@@ -69,6 +71,7 @@ def average_precision(
     boxes: Sequence[Any],
     labels: Sequence[Any] | None = None,
     *,
+    classes: Sequence[Any] | None = None,
     overlaps: Sequence[float] = OVERLAPS,
     area: str = "all",
     most: int = 100,
@@ -76,8 +79,12 @@ def average_precision(
     """AP of what `Detector.detect` gives for images, against their true boxes and labels.
 
     `detections` may also be tuples (boxes, labels, probabilities). For a sound figure they must include improbable
-    ones: `detect(X, threshold=0.01)`. `area` is "all", "small" (up to 32² pixels), "medium" or "large" (from 96²), and
-    `most` how many detections of an image and class count.
+    ones: `detect(X, threshold=0.01)`. Without `labels`, all true boxes are of the one class that was detected.
+
+    `classes` are those that the model knows (its `classes_`; if not given, those of the detections): a warning names
+    the ones that true boxes have beside them, whose AP is 0. `area` is "all", "small" (up to 32² pixels), "medium" or
+    "large" (from 96²); the AP of a class is NaN where no true box of it has such a size. `most` is how many detections
+    of an image and class count.
 
     >>> truth = [[[0, 0, 10, 10], [20, 0, 30, 10]]]
     >>> answers = [([[0, 0, 10, 10], [0, 0, 10, 9], [20, 0, 30, 8]], ["cell"] * 3, [0.9, 0.8, 0.7])]
@@ -89,17 +96,51 @@ def average_precision(
     if thresholds.ndim != 1 or not len(thresholds) or not ((thresholds > 0) & (thresholds <= 1)).all():
         raise DataError(f"overlaps={overlaps!r} must be thresholds above 0 and up to 1, such as (0.5,).")
     if len(detections) != len(boxes) or (labels is not None and len(labels) != len(boxes)):
-        raise DataError(f"detections are of {len(detections)} images and boxes of {len(boxes)}; both need the same.")
+        named = "" if labels is None else f", labels of {len(labels)}"
+        raise DataError(
+            f"detections has {len(detections)} entries and boxes {len(boxes)}{named}; each image needs one."
+        )
     answers = [_as_answer(answer, i) for i, answer in enumerate(detections)]
-    true = [_as_truth(own, None if labels is None else labels[i]) for i, own in enumerate(boxes)]
-    words = [own for _, own in true if len(own)]
-    classes = np.unique(np.concatenate(words)) if words else np.empty(0, int)
+    known = _distinct([own for _, own, _ in answers]) if classes is None else np.unique(np.asarray(classes))
+    common = _common(known) if labels is None else None
+    true = [_as_truth(own, common if labels is None else labels[i]) for i, own in enumerate(boxes)]
+    there = _distinct([own for _, own in true])
+    if not len(there):
+        raise DataError(
+            "boxes has no box in any image, so that there is nothing to detect and no precision to measure."
+        )
+    _tell_unknown(there, known, given=classes is not None)
     pairs = list(zip(answers, true, strict=True))
-    matches = [[_matched(*pair, label, thresholds, low, high, most) for pair in pairs] for label in classes]
+    matches = [[_matched(*pair, label, thresholds, low, high, most) for pair in pairs] for label in there]
     parts = [_curve(own, len(thresholds)) for own in matches]
-    precisions = np.stack([part[0] for part in parts], 1) if parts else np.empty((len(thresholds), 0, len(RECALLS)))
-    recalls = np.stack([part[1] for part in parts], 1) if parts else np.empty((len(thresholds), 0))
-    return AveragePrecision(classes, thresholds, precisions.mean(-1), precisions, recalls)
+    precisions, recalls = (np.stack([part[index] for part in parts], 1) for index in (0, 1))
+    return AveragePrecision(there, thresholds, precisions.mean(-1), precisions, recalls)
+
+
+def _distinct(labels: list[np.ndarray]) -> np.ndarray:
+    filled = [own for own in labels if len(own)]
+    return np.unique(np.concatenate(filled)) if filled else np.empty(0, int)
+
+
+def _common(known: np.ndarray) -> Any:
+    """The class of all true boxes where they have no labels."""
+    if len(known) > 1:
+        raise DataError(
+            f"labels is None, but detections are of {len(known)} classes ({shown(known)}); give each box one."
+        )
+    return known[0] if len(known) else "object"
+
+
+def _tell_unknown(there: np.ndarray, known: np.ndarray, *, given: bool) -> None:
+    unknown = np.array([label not in known.tolist() for label in there.tolist()])
+    if not unknown.any() or (not given and not len(known)):
+        return
+    strange = shown(there[unknown])
+    if given:
+        what = f"The boxes have classes that the model does not know ({strange})"
+    else:
+        what = f"The boxes have classes that no detection is of ({strange}; detections are of {shown(known)})"
+    warnings.warn(f"{what}: their average precision is 0.", UserWarning, stacklevel=3)
 
 
 class _Matches(NamedTuple):
@@ -159,6 +200,11 @@ def _curve(matches: list[_Matches], thresholds: int) -> tuple[np.ndarray, np.nda
     return precisions, recalls
 
 
+def _mean(values: np.ndarray) -> float:
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if counted.size else float("nan")
+
+
 def _outside(boxes: np.ndarray, low: float, high: float) -> np.ndarray:
     area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     return (area < low) | (area > high)
@@ -183,8 +229,10 @@ def _as_answer(answer: Any, image: int) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _as_truth(boxes: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The boxes of an image and their labels: one for each, or one for all."""
     true = np.asarray(boxes, dtype=np.float64).reshape(-1, 4)
-    words = np.full(len(true), "object") if labels is None else np.asarray(labels)
+    words = np.asarray(labels)
+    words = np.full(len(true), labels) if words.ndim == 0 else words
     if len(words) != len(true):
         raise DataError(f"An image has {len(true)} boxes and {len(words)} labels; each box needs one.")
     return true, words
