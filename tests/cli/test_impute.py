@@ -55,4 +55,4 @@ def test_new_rows_of_a_table_are_a_table(run, table, model):
 def test_a_model_that_fills_no_gaps_says_so(run, refused, table):
     table.drop_nulls().select("size").write_csv("numbers.csv")
     assert run("fit", "numbers.csv", "--model", "k_means(n_clusters=2)", "-o", "k").code == 0
-    refused(run("impute", "k", "numbers.csv"), "k holds a KMeans, which fills no gaps")
+    refused(run("impute", "k", "numbers.csv"), "k holds a KMeans, which cannot impute missing values")

@@ -298,7 +298,7 @@ def test_set_params_names_what_is_wrong():
     with pytest.raises(ValueError, match=r"Invalid parameter 'netwrok' for estimator Regressor\. Valid.*'network'"):
         Regressor().set_params(netwrok=3)
     with pytest.raises(
-        SpecError, match=r"Regressor\(inference='auto'\) holds no spec, so inference__epochs means nothing"
+        SpecError, match=r"Regressor\(inference='auto'\) is not a spec, so inference__epochs is not a parameter"
     ):
         Regressor().set_params(inference__epochs=3)
     with pytest.raises(SpecError, match="MLP has no argument 'width'; it has hidden"):

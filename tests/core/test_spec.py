@@ -163,7 +163,7 @@ def test_replace_names_what_is_wrong():
         MLP().replace(width=3)
     with pytest.raises(SpecError, match="MAP has no argument 'optimiser'"):
         MAP().replace(optimiser__lr=3)
-    with pytest.raises(SpecError, match=r"MLP\(hidden=\(64, 64\)\) holds no spec, so hidden__size means nothing"):
+    with pytest.raises(SpecError, match=r"MLP\(hidden=\(64, 64\)\) is not a spec, so hidden__size is not a parameter"):
         MLP().replace(hidden__size=3)
     with pytest.raises(SpecError, match=r"MLP\(dropout=2\): dropout must be"):
         MLP().replace(dropout=2)

@@ -54,7 +54,7 @@ def test_the_threshold_has_the_largest_expected_dice_and_is_half_of_it():
 def test_bad_input_is_named():
     with pytest.raises(DataError, match=r"actual has shape \(2,\) and predicted \(3,\)"):
         overlap([0, 1], [0, 1, 1])
-    with pytest.raises(DataError, match="no label that counts"):
+    with pytest.raises(DataError, match="actual has no labels"):
         overlap([-1], [0], missing_label=-1)
     with pytest.raises(DataError, match="between 0 and 1"):
         dice_threshold([2.0])

@@ -120,7 +120,7 @@ def test_the_pseudoinverse_keeps_correlated_patterns_that_hebb_loses():
 
 def test_synchronous_updates_may_turn_between_two_states_and_say_so():
     net = Hopfield().fit([[1, 1]])
-    with pytest.warns(LikelyWarning, match=r"1 of 2 rows turn between two states.*asynchronous"):
+    with pytest.warns(LikelyWarning, match=r"1 of 2 rows oscillate between two states.*asynchronous"):
         net.recall([[1, -1], [1, 1]], order="synchronous")
     np.testing.assert_array_equal(net.recall([[1, -1]], steps=1, order="synchronous"), [[-1, 1]])
     np.testing.assert_array_equal(net.recall([[1, -1]], steps=2, order="synchronous"), [[1, -1]])

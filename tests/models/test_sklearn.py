@@ -224,5 +224,5 @@ def test_wrong_names_of_parameters_are_refused():
         Regressor().set_params(netwrk=MLP())
     with pytest.raises(ValueError, match="MLP has no argument 'width'"):
         Regressor(network=MLP()).set_params(network__width=3)
-    with pytest.raises(ValueError, match=r"inference='auto'.*holds no spec"):
+    with pytest.raises(ValueError, match=r"inference='auto'.*is not a spec"):
         Regressor().set_params(inference__epochs=3)

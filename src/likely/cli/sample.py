@@ -118,7 +118,7 @@ def _draw(
 
     if isinstance(fitted, FrameModel):
         if table is not None:
-            raise DataError(f"{source} is a model of rows: it makes rows of its own and takes no TABLE.")
+            raise DataError(f"{source} is a model of rows: it generates rows; do not pass a TABLE.")
         return fitted.sample(rows, _fixed(fitted, fix), random_state, return_hidden=True)
     if isinstance(fitted, TableModel):
         if fix:

@@ -66,8 +66,9 @@ class Estimator(BaseEstimator):
                 current.set_params(**changes)
             else:
                 raise SpecError(
-                    f"{type(self).__name__}({name}={_short(current)}) holds no spec, so {name}__{next(iter(changes))} "
-                    f"means nothing; set {name} to a spec first."
+                    f"{type(self).__name__}({name}={_short(current)}) is not a spec, so "
+                    f"{name}__{next(iter(changes))} "
+                    f"is not a parameter; set {name} to a spec first."
                 )
         return self
 

@@ -69,7 +69,7 @@ class Decoding(Spec, axis="decoding"):
 
     def run(self, step: Step, state: Any, first: Tensor, plan: Plan, at: int) -> Decoded:
         """The rest of a plan, of whose steps `at` are done."""
-        raise NotImplementedError(f"{type(self).__name__} must choose tokens")
+        raise NotImplementedError(f"{type(self).__name__} must implement how tokens are chosen")
 
 
 class Plan(NamedTuple):

@@ -34,7 +34,7 @@ __all__ = ["Entry", "Leaderboard", "compare"]
 
 @dataclass(frozen=True)
 class Entry(Result):
-    """One model: its score, the difference to the best, seconds a fit, other metrics; or the error that it met."""
+    """One model: its score, the difference to the best, seconds per fit, other metrics; or the error it raised."""
 
     name: str
     score: float = math.nan

@@ -59,7 +59,7 @@ def overlap(
     counts = ~missing_among(truth, missing_label)
     truth, answer = truth[counts], answer[counts]
     if not truth.size:
-        raise DataError("actual has no label that counts: every one is missing.")
+        raise DataError("actual has no labels: all of them are missing.")
     seen = np.union1d(truth, answer)
     classes = seen if labels is None else np.asarray(labels)
     strange = np.setdiff1d(truth, classes)

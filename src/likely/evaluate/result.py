@@ -12,7 +12,7 @@ __all__ = ["Result", "plus_minus"]
 MOST_DIGITS = 8
 """After the point; smaller numbers are written with an exponent."""
 LARGE = 1e6
-"""Standard errors from which on numbers are told by their powers of ten."""
+"""Standard errors from which on numbers are printed in scientific notation."""
 
 
 class Result:

@@ -54,7 +54,7 @@ def log_scores(model: Any, X: Any, y: Any) -> np.ndarray:
     if unseen.any():
         warnings.warn(
             f"y has the class {shown(np.unique(target[unseen]))}, which the model never saw in training: "
-            f"it has probability 0 there, and its {unseen.sum()} targets score −∞.",
+            f"{unseen.sum()} of the targets have probability 0 and score −∞.",
             LikelyWarning,
             stacklevel=2,
         )

@@ -29,7 +29,7 @@ RowScore = Callable[[Any, Any, Any], np.ndarray]
 
 @dataclass(frozen=True)
 class CrossValidation(Result):
-    """The mean score with its standard error over rows, seconds a fit, other metrics, and the score of each row.
+    """The mean score with its standard error over rows, seconds per fit, other metrics, and the score of each row.
 
     `rows` is in the order of the rows of X: `rows[i]` is the score of row `index[i]`, and `index` is 0, 1, …, n − 1
     where the folds hold every row out once. A splitter may hold a row out several times, or never.
@@ -43,7 +43,7 @@ class CrossValidation(Result):
     index: np.ndarray
 
     def __str__(self) -> str:
-        return f"{plus_minus(self.score, self.standard_error)} over {len(self.rows)} rows, {self.seconds:.3g} s a fit"
+        return f"{plus_minus(self.score, self.standard_error)} over {len(self.rows)} rows, {self.seconds:.3g} s per fit"
 
 
 def cross_validate(

@@ -32,7 +32,7 @@ DENSE = 2_000
 FEW = 20
 """Rows below which none is held out."""
 MEMBERS, FEWER, ONE = 8, 5, 1
-"""Networks on a table: chance has more to say in a small one."""
+"""Networks on a table: small ones have a higher variance, so they are averaged over more."""
 SMALL, LARGE = 1_000, 50_000
 """Rows from which on a table has fewer of them, and above which it has one."""
 BATCHES = ((1_000, 32), (4_000, 64), (16_000, 128))

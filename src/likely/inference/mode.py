@@ -21,7 +21,7 @@ __all__ = ["descended", "initialised", "mode_of"]
 DESCENT = Adam(0.05, betas=(0.9, 0.99), eps=1e-12)
 """How points come near a mode."""
 STARTS, FIRST = 8, 50
-"""From so many initialisations, and by so many steps, a mode is sought before it is found exactly."""
+"""Initialisations, and steps from each, of the search for a mode before it is refined."""
 
 
 def mode_of(target: LogPosterior) -> Tensor:

@@ -60,7 +60,7 @@ class Kernel(Spec, axis="kernel"):
 
     def build(self, x: Tensor) -> KernelModule:
         """A module for rows like these (their shape counts, and for some kernels their number of columns)."""
-        raise NotImplementedError(f"{type(self).__name__} must build its module")
+        raise NotImplementedError(f"{type(self).__name__} must implement build()")
 
     @torch.no_grad()
     def matrix(self, x: Any, other: Any = None) -> Tensor:

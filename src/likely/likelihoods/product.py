@@ -128,7 +128,7 @@ class Product(Likelihood):
         return total
 
     def value_and_grad(self, eta: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """Part by part; a part that is missing has no say."""
+        """Part by part; missing parts contribute nothing."""
         total, numbers, constants = eta.new_zeros(()), [], []
         own_sizes = _layout(self, eta.shape[-1])[: len(self.parts)]
         for (part, own), own_eta, size in zip(self._columns(y), self._split(eta), own_sizes, strict=True):

@@ -130,7 +130,7 @@ class Hopfield(Learned):
             if steps is None and done > 0 and np.array_equal(after, before):
                 turning = int((after != units).any(0).sum())
                 warnings.warn(
-                    f"{turning} of {units.shape[1]} rows turn between two states, as synchronous updates may; "
+                    f"{turning} of {units.shape[1]} rows oscillate between two states, as synchronous updates may; "
                     'use order="asynchronous".',
                     LikelyWarning,
                     stacklevel=3,

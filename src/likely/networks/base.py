@@ -27,7 +27,7 @@ CHANNELS = 64
 MOST_WEIGHTS = 10**8
 MOST_LAYERS = 2_000
 MOST_ACTIVATIONS = 10**9
-"""What a spec may ask for: beyond these, it is a slip of the keyboard or a file that means harm."""
+"""What a spec may ask for: beyond these, it is a typo or a malicious file."""
 
 
 class Network(Spec, axis="network"):
@@ -53,7 +53,7 @@ class Network(Spec, axis="network"):
 
     def build(self, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
         """A new module with new random parameters."""
-        raise NotImplementedError(f"{type(self).__name__} must build its module")
+        raise NotImplementedError(f"{type(self).__name__} must implement build()")
 
     def body(self, in_shape: Shape) -> nn.Module:
         """A new module from images (n, *in_shape) to a map of features (n, channels, height, width), of smaller sides.
@@ -150,7 +150,7 @@ class _StepNetwork(Network):
 
 
 def refuse_absurd(network: Network, weights: int, most: int = MOST_WEIGHTS) -> None:
-    """A slip of the keyboard should not fill the memory.
+    """A typo should not fill the memory.
 
     >>> refuse_absurd(Network(), 10**9)
     Traceback (most recent call last):

@@ -42,7 +42,7 @@ class Conditioned(nn.Module):
         return self.network(join_condition(self._embedded(x), condition, self.shape, self.axis))
 
     def start(self, rows: int) -> Any:
-        """The state of so many sequences before their first step."""
+        """The initial state for `rows` sequences, before their first step."""
         return self._stepped().start(rows)
 
     def step(self, x: Tensor, state: Any, condition: Tensor) -> tuple[Tensor, Any]:

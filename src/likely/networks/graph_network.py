@@ -160,7 +160,7 @@ class _GraphNetwork(Network):
 
     def _layer(self, width: int, units: int, edge_features: int, dropout: float) -> nn.Module:
         """The layer of one block, with dropout of what comes in."""
-        raise NotImplementedError(f"{type(self).__name__} must make its layer")
+        raise NotImplementedError(f"{type(self).__name__} must implement its layer")
 
     def _last(self, width: int, units: int, edge_features: int, dropout: float) -> nn.Module:
         """The layer that answers for each node."""

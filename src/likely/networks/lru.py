@@ -110,7 +110,7 @@ class LRUStack(nn.Module):
         self.norm, self.readout, self.output = nn.LayerNorm(readout.in_features), readout, output
 
     def start(self, rows: int) -> tuple[Tensor, ...]:
-        """The state of so many sequences before their first step, to be given to `step`."""
+        """The initial state for `rows` sequences, before their first step, to be given to `step`."""
         refuse_steps(self.output)
         return tuple(block.memory.start(rows) for block in (*self.inner, self.outer))  # type: ignore[union-attr, operator]
 

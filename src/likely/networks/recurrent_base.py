@@ -80,7 +80,7 @@ class _RecurrentNetwork(_StepNetwork):
         return StackedLayers(embedding, layers, readout(given, out_features), self.output, self.dropout)
 
     def _layer(self, in_features: int) -> RecurrentLayer:
-        raise NotImplementedError(f"{type(self).__name__} must make its layer")
+        raise NotImplementedError(f"{type(self).__name__} must implement its layer")
 
 
 class StackedLayers(nn.Module):
@@ -109,7 +109,7 @@ class StackedLayers(nn.Module):
         self.dropout = Dropout(dropout)
 
     def start(self, rows: int) -> tuple[State, ...]:
-        """The state of so many sequences before their first step, to be given to `step`."""
+        """The initial state for `rows` sequences, before their first step, to be given to `step`."""
         refuse_steps(self.output)
         return tuple(layer.start(rows) for layer in self.layers)  # type: ignore[operator]
 

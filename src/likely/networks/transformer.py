@@ -146,7 +146,7 @@ class Transformer(_StepNetwork):
         if steps > longest:
             raise DataError(
                 f"{where} has {steps} steps, and longest={longest}; set longest={steps} or more, or use "
-                f'positions="sinusoidal" or "relative", which know no longest.'
+                f'positions="sinusoidal" or "relative", which have no maximum length.'
             )
 
     def _refuse_shape(self, in_shape: tuple[int, ...], out_features: int) -> None:
@@ -195,7 +195,7 @@ class StepsTransformer(nn.Module):
         return functional.linear(h, self.embed.weight[: self.out_features]) if self.head is None else self.head(h)  # type: ignore[index]
 
     def start(self, rows: int) -> EncoderState | CompiledState:
-        """The state of so many sequences before their first step, to be given to `step`."""
+        """The initial state for `rows` sequences, before their first step, to be given to `step`."""
         state = self.encoder.start(rows)
         return compiled_start(self.encoder, rows) or state
 

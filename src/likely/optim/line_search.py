@@ -19,7 +19,7 @@ class LineSearch(Spec, axis="line_search"):
 
     def search(self, along: Callable[[float], float], value: float, derivative: float) -> float:
         """A step t ≥ 0, given `along(t)` = f(x + td), `value` = f(x) and `derivative` = ∇f(x)ᵀd < 0; 0 if none does."""
-        raise NotImplementedError(f"{type(self).__name__} must search")
+        raise NotImplementedError(f"{type(self).__name__} must implement its search")
 
 
 class Armijo(LineSearch):

@@ -36,7 +36,7 @@ POINTS = 257
 
 @dataclass(frozen=True)
 class Autocorrelation:
-    """How alike input gradients are at points of a line that lie so far apart: 1 is the same, 0 is white noise."""
+    """Correlation of input gradients along a line as a function of distance: 1 is the same, 0 is white noise."""
 
     lags: np.ndarray
     """Distances, as fractions of the line's length."""

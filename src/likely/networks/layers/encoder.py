@@ -259,7 +259,7 @@ class Encoder(nn.Module):
         return tuple(block.cross.projections.keys_values(context) for block in self.blocks)  # type: ignore[union-attr, operator]
 
     def start(self, rows: int) -> EncoderState:
-        """The state of so many sequences before their first step, to be given to `step`."""
+        """The initial state for `rows` sequences, before their first step, to be given to `step`."""
         if not self.causal:
             raise SpecError("Steps that look at what follows them have no state to go on from: step needs causal=True.")
         refuse_steps(self.output)

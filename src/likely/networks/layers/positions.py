@@ -66,7 +66,7 @@ class LearnedPositions(nn.Module):
         if steps > longest:
             raise DataError(
                 f"X has a sequence of {steps} steps, but positions were learned for {longest}; fit with "
-                f'longest={steps} or more, or with positions="sinusoidal" or "relative", which know no longest.'
+                f'longest={steps} or more, or with positions="sinusoidal" or "relative", which have no maximum length.'
             )
         return self.weight[:steps]
 

@@ -58,7 +58,7 @@ class RecurrentLayer(nn.Module):
         return torch.cat([ahead, reversed_steps(back, present)], -1)
 
     def start(self, rows: int) -> State:
-        """The state of so many sequences before their first step."""
+        """The initial state for `rows` sequences, before their first step."""
         if self.back is not None:
             raise SpecError("A second direction starts at the end of a sequence: step needs bidirectional=False.")
         return self.ahead.start(self.ahead.input_weight.new_empty(rows, 0))

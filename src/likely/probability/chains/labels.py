@@ -52,7 +52,7 @@ def row_starts(offsets: Tensor) -> np.ndarray:
     empty = starts[1:] <= starts[:-1]
     if empty.any():
         raise DataError(
-            f"row {int(empty.argmax())} has no position, so that there is no label to speak of; leave it out."
+            f"row {int(empty.argmax())} is empty, so it has no labels; leave it out."
         )
     return starts
 
