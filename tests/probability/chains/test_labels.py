@@ -105,7 +105,7 @@ def test_long_rows_neither_overflow_nor_lose_digits():
 
 
 def test_a_row_needs_a_position():
-    with pytest.raises(DataError, match="row 1 has no position"):
+    with pytest.raises(DataError, match="row 1 is empty"):
         label_log_prob(*scores(), LABELS, torch.tensor([0, 4, 4, 8]))
 
 
