@@ -27,6 +27,22 @@ def test_a_file_gets_one_line_for_its_numbers_and_one_for_its_dates(tmp_path, re
     ]
 
 
+def test_each_form_of_numbers_gets_its_own_line_and_iso_dates_none(recwarn):
+    Table().fit(
+        {
+            "price": ["$1,151.57", "$2,000.00"],
+            "share": ["12.3%", "1.3%"],
+            "size": ["1,5", "2,75"],
+            "day": ["2020-01-01", "2020-01-02"],
+        }
+    )
+    assert told(recwarn) == [
+        "read $1,151.57 as 1151.57 in `price`.",
+        "read 12.3% as 12.3 in `share`.",
+        "read 2,75 as 2.75 in `size`.",
+    ]
+
+
 def test_a_frame_gets_one_line(recwarn):
     Table().fit(FIELDS)
     assert told(recwarn) == ["read 52,353.57 as 52353.57 in `price`, `area` and `tax`."]

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from likely.core.errors import DataError
+from likely.core.errors import DataError, ReadingNote
 from likely.data.frame import as_frame, column_of
 from likely.data.read import read_table
 
@@ -61,10 +61,11 @@ def test_types_come_from_all_rows(tmp_path):
         ("names.csv", b"a,b\n", r"has columns \(a, b\) but no rows"),
         ("table.xls", b"a\n1\n", r"ending '.xls' is not known; tables end in .csv"),
         ("twice.csv", b"a,b,a\n1,2,3\n", "more than one column named 'a'"),
-        ("index.csv", b",a\n0,1\n", "column 1 has no name"),
+        ("index.csv", b",a\n0,1\n0,2\n", "column 1 has no name, and holds 0; name it in the first line"),
+        ("middle.csv", b"a,,b\n1,2,3\n4,5,6\n", "column 2 has no name, and holds 2"),
         ("data.csv", b"5.1,3.5,0\n4.9,3.0,0\n", "first line holds numbers"),
         ("long.csv", b"a,b\n1,2\n3,4,5\n", "line 3: 3 fields where the first line names 2"),
-        ("short.csv", b"a,b\n1,2\n3\n", "line 3: 1 fields where the first line names 2"),
+        ("short.csv", b"a,b\n1,2\n3\n", "line 3: 1 field where the first line names 2 columns"),
         ("broken.csv.gz", b"not gzip", "cannot be read"),
         ("broken.parquet", b"not parquet at all", "cannot be read as Parquet"),
     ],
@@ -121,3 +122,30 @@ def test_python_objects_in_pandas_columns():
     assert column_of(frame, "b").to_list() == [True, None]
     with pytest.raises(DataError, match=r"Column 'm' mixes values of different types \(int, str\)"):
         column_of(frame, "m")
+
+
+def told(notes):
+    return [str(one.message) for one in notes if issubclass(one.category, ReadingNote)]
+
+
+@pytest.mark.parametrize("text", ["a,b,y,\n1,2,3,\n4,5,6,\n", "a, b, y, \n1, 2, 3, \n4, 5, 6, \n"])
+def test_an_unnamed_column_without_a_value_is_left_out(tmp_path, text, recwarn):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    assert read_table(path).to_dict(as_series=False) == {"a": [1, 4], "b": [2, 5], "y": [3, 6]}
+    assert told(recwarn) == [f"{path}: left out 1 column without a name and without a value."]
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("Mazda RX4", "Datsun 710")])
+def test_row_names_as_r_and_pandas_write_them_are_left_out(tmp_path, names):
+    path = tmp_path / "t.csv"
+    path.write_text(f'"","a","b"\n"{names[0]}",1,x\n"{names[1]}",1,y\n')
+    with pytest.warns(ReadingNote, match=rf"left out the first column, which has no name .*{names[0]}.*: row names"):
+        assert read_table(path).to_dict(as_series=False) == {"a": [1, 1], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize("line", ["sep=;", '"sep=;"', "SEP=;"])
+def test_the_line_by_which_excel_names_the_separator_is_honoured(tmp_path, line):
+    path = tmp_path / "t.csv"
+    path.write_bytes(f"\ufeff{line}\r\na;b,c\r\n1;2\r\n3;4\r\n".encode())
+    assert read_table(path).to_dict(as_series=False) == {"a": [1, 3], "b,c": [2, 4]}

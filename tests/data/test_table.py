@@ -109,7 +109,7 @@ def test_a_gap_that_training_did_not_show_is_refused(column):
 def test_an_unseen_category_is_refused_or_ignored():
     table = Table().fit(ROWS)
     frame = ROWS | {"city": ["Oslo", "Rome", "Rome", "Voss"]}
-    with pytest.raises(DataError, match=r"Column 'city' .* 'Rome' at row 1 and 1 rows more .* known: Bergen, Oslo"):
+    with pytest.raises(DataError, match=r"Column 'city' .* 'Rome' at row 1 and 1 row more .* known: Bergen, Oslo"):
         table.transform(frame)
     ignoring = Table(unseen="ignore").fit(ROWS)
     oslo = ignoring.transform(ROWS | {"city": ["Oslo"] * 4})

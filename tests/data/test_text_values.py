@@ -50,7 +50,7 @@ def test_later_rows_are_read_in_the_form_of_the_training_rows(tmp_path):
 def test_notes_say_what_was_read():
     with pytest.warns(ReadingNote, match=r"read 52\.353,57 as 52353\.57 in `price`"):
         Table().fit({"price": TEXT["price"]})
-    with pytest.warns(ReadingNote, match=r"`x` is text: 1 of 6 values are not numbers \('many' at row 5"):
+    with pytest.warns(ReadingNote, match=r"`x` is text: 1 of 6 values is not a number \('many' at row 5"):
         Table().fit({"x": ["1", "2", "3", "4", "5", "many"]})
     with pytest.warns(ReadingNote, match=r"`code` is text, so its numbers are categories"):
         assert Table().fit({"code": ["0150", "5020", "0150"]}).columns_[0].kind == "category"
@@ -80,3 +80,28 @@ def test_what_is_not_text_stays_as_it_is():
     numbers = nw.from_native(pl.Series("a", [1, 2]), series_only=True)
     assert read_written(numbers) == (numbers, TextForm())
     assert read_written(nw.from_native(pl.Series("a", ["x", None]), series_only=True))[1] == TextForm()
+
+
+def test_marks_of_gaps_beside_numbers_are_missing_and_codes_stay_codes():
+    with pytest.warns(ReadingNote, match=r"read '-' as a missing value in `x`"):
+        column = Table().fit({"x": ["1.5", "-", "2"]}).columns_[0]
+    assert (column.kind, column.gaps) == ("number", True)
+    assert Table().fit({"code": ["0150", "-", "5020"]}).columns_[0].kind == "category"
+
+
+def test_two_units_are_text_in_training_and_refused_later():
+    with pytest.warns(ReadingNote, match=r"`x` is text: '1\.5%' and '0\.02' are in different units"):
+        Table().fit({"x": ["1.5%", "0.02"]})
+    table = Table().fit({"x": [1.5, 2.0]})
+    with pytest.raises(DataError, match=r"Column 'x' was a number in training: `x` is text: '\$5' and '€7' are in"):
+        table.transform({"x": ["$5", "€7"]})
+
+
+def test_a_file_and_its_table_say_the_same_of_a_column_that_is_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{i},{i}\n" for i in range(9)) + "many,9\n")
+    with pytest.warns(ReadingNote) as first:
+        frame = read_table(path)
+    with pytest.warns(ReadingNote) as second:
+        Table().fit(frame)
+    assert [str(one.message) for one in first] == [str(one.message) for one in second]

@@ -20,7 +20,9 @@ from likely.data.written import Written, mostly_numbers, written_dates, written_
         (["1 234,5", "7"], [1234.5, 7.0]),
         (["1\u202f234", "7"], [1234, 7]),
         (["1'234", "7"], [1234, 7]),
-        (["$1,200", "-$3", "£7"], [1200, -3, 7]),
+        (["$1,200", "-$3", "7 USD"], [1200, -3, 7]),
+        (["5%", "0"], [5, 0]),  # a zero is one in every unit
+        (["1,200.5", "-", "N.A.", "3"], [1200.5, None, None, 3.0]),
         (["5 €", "€ 6", "7,5 EUR"], [5.0, 6.0, 7.5]),
         (["12 %", "3.5%"], [12.0, 3.5]),
         (["(300)", "20"], [-300, 20]),
@@ -35,7 +37,10 @@ def test_numbers_are_read_as_they_were_meant(texts, numbers):
     assert written.values.to_list() == pytest.approx(numbers, nan_ok=True) or written.values.to_list() == numbers
 
 
-@pytest.mark.parametrize("texts", [["a", "1"], ["1,2,3"], ["1.2.3"], ["12-34"], ["$"], [None, None]])
+@pytest.mark.parametrize(
+    "texts",
+    [["a", "1"], ["1,2,3"], ["1.2.3"], ["12-34"], ["$"], [None, None], ["1.5%", "0.02"], ["$5", "€7"], ["$5", "7%"]],
+)
 def test_what_is_not_a_number_stays_text(texts):
     assert written_numbers(pl.Series("x", texts, dtype=pl.String)) is None
 
@@ -67,7 +72,10 @@ def test_a_date_that_may_be_two_days_is_not_guessed(tmp_path):
 
 def test_the_rows_of_a_column_that_is_mostly_numbers():
     assert mostly_numbers(pl.Series(["1", "2,000", "3", "4", "5", "many"])) == [5]
-    assert mostly_numbers(pl.Series(["1", "2", "3+", "4+", "5"])) == []
+    assert mostly_numbers(pl.Series(["1", "2", "3+", "4+", "5"])) == [2, 3]  # half or more are numbers
+    assert mostly_numbers(pl.Series(["1", "2", *"abcd"])) == []
+    assert len(mostly_numbers(pl.Series([*map(str, range(11)), *(f"w{i}" for i in range(90))]))) == 90
+    assert mostly_numbers(pl.Series([*map(str, range(10)), *(f"w{i}" for i in range(90))])) == []
 
 
 def test_a_note_says_how_a_column_was_read(tmp_path):
@@ -95,8 +103,38 @@ def test_marks_and_missing_words_can_be_given(tmp_path):
 def test_a_mostly_numeric_column_says_which_rows_are_not(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("a,b\n" + "".join(f"{i},{i}\n" for i in range(9)) + "9,about ten\n")
-    with pytest.warns(ReadingNote, match=r"1 of 10 values are not numbers \('about ten' at row 9"):
+    with pytest.warns(ReadingNote, match=r"1 of 10 values is not a number \('about ten' at row 9"):
         assert read_table(path)["b"].dtype == pl.String
+
+
+def test_a_column_of_numbers_and_a_word_is_never_silently_text(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("a,b\n" + "".join(f"{i if i % 5 < 3 else 'bad'},{i}\n" for i in range(50)))
+    with pytest.warns(ReadingNote, match=r"`a` is text: 20 of 50 values are not numbers .*--missing bad"):
+        assert read_table(path)["a"].dtype == pl.String
+
+
+def test_the_usual_marks_of_gaps_are_missing_beside_numbers_and_words_beside_words(tmp_path):
+    path = tmp_path / "t.csv"
+    marks = ["n/a", "NA", "-", "null", "", "#N/A", "?", "N.A.", "#DIV/0!"]
+    fields = zip([*marks, 7], "-abcdefghi", strict=True)
+    path.write_text("a,b\n" + "".join(f"{mark},{word}\n" for mark, word in fields))
+    with pytest.warns(ReadingNote) as notes:
+        frame = read_table(path)
+    assert frame["a"].to_list() == [None] * 9 + [7]
+    assert frame["b"][0] == "-"
+    expected = [f"read {mark!r} as a missing value in `a`." for mark in ("-", "N.A.", "#DIV/0!")]
+    assert [str(one.message) for one in notes] == expected
+
+
+@pytest.mark.parametrize(("first", "second"), [("1.5%", "0.02"), ("$5", "€7"), ("$5", "7%")])
+def test_numbers_in_two_units_stay_text_and_both_are_named(tmp_path, first, second):
+    path = tmp_path / "t.csv"
+    path.write_text(f"a,b\n{first},1\n{second},2\n")
+    with pytest.warns(ReadingNote) as notes:
+        assert read_table(path)["a"].to_list() == [first, second]
+    said = f"`a` is text: {first!r} and {second!r} are in different units; write all values in one."
+    assert [str(one.message) for one in notes] == [said]
 
 
 @pytest.mark.parametrize(("encoding", "noted"), [("utf-8", None), ("cp1252", "cp1252"), ("utf-16", "utf-16")])

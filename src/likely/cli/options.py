@@ -92,14 +92,19 @@ def _refuse_spoilt_numbers(target: pl.Series) -> None:
     """Raise if a target of many numbers is text because of a few values: each number would be a class."""
     import polars as pl
 
-    from ..data.written import mostly_numbers
+    from ..core.plural import verb
+    from ..data.written import mostly_numbers, not_numbers, why_text
 
-    strange = mostly_numbers(target) if target.dtype == pl.String and target.n_unique() > MOST_CLASSES else []
+    many = target.dtype == pl.String and target.n_unique() > MOST_CLASSES
+    if many and not not_numbers(target) and (why := why_text(target)):
+        raise DataError(f"Target column {target.name!r}: {why} Or take every value for a class (--task classify).")
+    strange = mostly_numbers(target) if many else []
     if strange:
         word = target[strange[0]]
         raise DataError(
-            f"Target column {target.name!r} is text: {len(strange)} of {len(target)} values are not numbers ({word!r} "
-            f"at row {strange[0]}, counted from 0). Fix them, say that they are missing (--missing "
+            f"Target column {target.name!r} is text: {len(strange)} of {len(target)} values "
+            f"{verb(len(strange), 'is not a number', 'are not numbers')} ({word!r} at row {strange[0]}, counted from "
+            f"0). Fix {verb(len(strange), 'it', 'them')}, say what is missing (--missing "
             f"{shlex.quote(word)}), or take every value for a class (--task classify)."
         )
 

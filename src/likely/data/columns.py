@@ -18,6 +18,7 @@ import narwhals as nw
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.plural import counted, verb
 from .dates import CYCLES, DAY, as_days, day_text
 from .frame import some
 from .text_values import TextForm, dates_of_text, read_text_column
@@ -64,6 +65,12 @@ class Column:
         """How much of the column's own unit one unit of each of these numbers is."""
         scale = float(getattr(self, "scale", 1.0)) or 1.0
         return [scale, *(1.0 for _ in self.features[1:])] if self.features else []
+
+    @property
+    def centres(self) -> list[float]:
+        """Where the column is where each of these numbers is 0."""
+        moved = float(getattr(self, "centre", 0.0)) if getattr(self, "scale", 0.0) else 0.0
+        return [moved, *(0.0 for _ in self.features[1:])] if self.features else []
 
     def encode(self, series: nw.Series[Any], unseen: str) -> np.ndarray:
         """The rows as numbers, (n, len(features))."""
@@ -164,7 +171,8 @@ class Category(Column):
                 _check_gaps(self, missing)
             if not known.all():
                 row = int(np.argmin(known))
-                more = f" and {int((~known).sum()) - 1} rows more" if (~known).sum() > 1 else ""
+                others = int((~known).sum()) - 1
+                more = f" and {counted(others, 'row')} more" if others else ""
                 raise DataError(
                     f"Column {self.name!r} has a category that was not in training: {text[row]!r} at row {row}{more} "
                     f"(counted from 0); known: {some(self.levels)}. "
@@ -233,7 +241,8 @@ def describe(columns: Sequence[Column]) -> str:
     kind = max(len(column.label) for column in columns)
     lines = [f"  {c.name:<{width}}  {c.label:<{kind}}  {c.summary()}" for c in columns]
     numbers = sum(len(column.features) for column in columns)
-    return "\n".join([f"{_count(len(columns), 'column')} become {_count(numbers, 'number')}", *lines])
+    become = verb(len(columns), "becomes", "become")
+    return "\n".join([f"{counted(len(columns), 'column')} {become} {counted(numbers, 'number')}", *lines])
 
 
 def kind_of(series: nw.Series[Any]) -> Kind:
@@ -283,10 +292,6 @@ def as_text(series: nw.Series[Any]) -> nw.Series[Any]:
 
     labels = [None if math.isnan(value) else f"{value:.15g}" for value in as_numbers(series)]
     return nw.from_native(pl.Series(series.name, labels, dtype=pl.String), series_only=True)
-
-
-def _count(things: int, noun: str) -> str:
-    return f"{things} {noun}{'s' * (things != 1)}"
 
 
 def _scaled(values: np.ndarray, centre: float, scale: float) -> np.ndarray:

@@ -31,7 +31,12 @@ def note(message: str) -> None:
 
 
 def read_as(kind: str, example: str, value: Any, column: str) -> None:
-    """Say how the text of a column was read, by one of its values; columns of one kind `together` get one line."""
+    """Say how the text of a column was read, by one of its values; columns of one kind `together` get one line.
+
+    A value that stands there as it is read (2020-01-01) is nothing to say.
+    """
+    if str(value).startswith(example.strip().replace("T", " ")):
+        return
     gathered = _gathered.get()
     if gathered is None:
         _tell(_Read(example, value, [column]))

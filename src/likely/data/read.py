@@ -7,6 +7,7 @@ import csv
 import gzip
 import io
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,9 +17,11 @@ from typing import IO, NamedTuple
 import polars as pl
 
 from ..core.errors import DataError
+from ..core.plural import counted
 from .frame import check_names, some
 from .notes import note
 from .reading import Reading
+from .unnamed import placeholders, without_unnamed
 from .written import Marks, marks_of, with_written
 
 __all__ = ["MISSING", "read_marked", "read_table"]
@@ -47,7 +50,8 @@ def read_table(
 
     What is not given is found out: a .csv file without a comma in its first line may be separated by semicolons, tabs
     or bars; text is UTF-8 or UTF-16, or else Latin-1 of Windows; in `1,234` the comma parts thousands, or decimals
-    where fields are separated by semicolons.
+    where fields are separated by semicolons; a first line `sep=;` says what separates fields. A column without a name
+    is left out if it is empty, or if it is the first and has another value in each row: row names.
 
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "houses.csv"
@@ -145,23 +149,32 @@ def _read_parquet(source: Path) -> pl.DataFrame:
 def _read_text(file: _Text, usual: str, reading: Reading) -> tuple[pl.DataFrame, dict[str, Marks]]:
     """The table, and the marks of numbers that were written with some."""
     marks, missing = marks_of(reading.decimal, reading.thousands), [*MISSING, *reading.missing]
-    names, separator = _header(file, usual, reading.separator)
-    check_names(names, str(file.path))
+    file, told = _told_separator(file)
+    names, separator = _header(file, usual, reading.separator or told)
+    check_names([name for name in names if name] or names, str(file.path))
     seen: dict[str, Marks] = {}
     try:
         frame, text = _first_try(file, separator, missing), None
         if frame is None or any(name != name.strip() for name in frame.columns) or _has_padding(frame):
             text = _without_padding(file, separator)
             frame = _parse(_as_csv(text), ",", missing)
+        if "" in names:
+            frame.columns = placeholders(names)
+        short = bool(frame[:, -1].null_count())  # polars fills a line that is too short with missing values
+        frame = without_unnamed(frame, str(file.path))
         comma = all(choice.decimal == "," for choice in marks)
         if any(dtype == pl.String or dtype.is_temporal() or (comma and dtype.is_float()) for dtype in frame.dtypes):
             text = _as_text(file.source, separator, missing) if text is None else _as_text(_as_csv(text), ",", missing)
-            frame, seen = with_written(frame, text, marks if separator != ";" else _decimal_comma_first(marks))
+            if "" in names:
+                text.columns = placeholders(names)
+            frame, seen = with_written(
+                frame, text.select(frame.columns), marks if separator != ";" else _decimal_comma_first(marks)
+            )
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
         _check_lines(file, separator, len(names))
         raise DataError(f"{file.path} cannot be read: {_first_line(error)}.") from error
-    if frame.width > 1:
-        if frame[:, -1].null_count():  # polars fills a line that is too short with missing values
+    if len(names) > 1:
+        if short:
             _check_lines(file, separator, len(names))
         frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
     return frame, seen
@@ -202,6 +215,7 @@ def _without_padding(file: _Text, separator: str) -> pl.DataFrame:
         rows = [row for row in csv.reader(lines, delimiter=separator, skipinitialspace=True) if row]
     names, *rows = [[field.strip() for field in row] for row in rows]
     _check_widths(rows, len(names))
+    names = placeholders(names)
     columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in names]
     return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
 
@@ -222,6 +236,14 @@ def _has_padding(frame: pl.DataFrame) -> bool:
     if text.width == 0:
         return False
     return bool(text.select(pl.any_horizontal((pl.all() != pl.all().str.strip_chars()).any())).item())
+
+
+def _told_separator(file: _Text) -> tuple[_Text, str | None]:
+    """The file without the line `sep=;` that Excel takes for a word on the separator, and that separator."""
+    with _lines(file) as lines:
+        first = lines.readline(20)
+        told = re.fullmatch(r'"?sep=(.)"?\s*', first, re.IGNORECASE)
+        return (file, None) if told is None else (_Text(file.path, lines.read().encode()), told[1])
 
 
 def _header(file: _Text, usual: str, separator: str | None) -> tuple[list[str], str]:
@@ -261,8 +283,8 @@ def _check_lines(file: _Text, separator: str, width: int) -> None:
             for fields in reader:
                 if fields and len(fields) != width:
                     raise DataError(
-                        f"{file.path}, line {reader.line_num}: {len(fields)} fields where the first line names {width} "
-                        f"columns; make them agree (quote fields that contain {separator!r})."
+                        f"{file.path}, line {reader.line_num}: {counted(len(fields), 'field')} where the first line "
+                        f"names {counted(width, 'column')}; make them agree (quote fields that contain {separator!r})."
                     )
         except csv.Error as error:
             raise DataError(f"{file.path}, line {reader.line_num}: {error}.") from error

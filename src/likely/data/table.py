@@ -18,6 +18,7 @@ from torch import Tensor
 
 from ..core.errors import DataError, ModelFileError, SpecError
 from ..core.estimator import Estimator
+from ..core.plural import counted
 from .columns import (
     Category,
     Column,
@@ -96,9 +97,7 @@ class Table(TransformerMixin, Estimator):
         if not names:
             raise DataError("The table has no column to learn from besides those left out.")
         if len(rows) < 2:
-            raise DataError(
-                f"The table has {len(rows)} row{'s' * (len(rows) != 1)}; at least 2 are needed to learn from."
-            )
+            raise DataError(f"The table has {counted(len(rows), 'row')}; at least 2 are needed to learn from.")
         with together():
             self._keep(all_of(lambda name: self._learn(column_of(rows, name)), names))
         return self

@@ -41,7 +41,7 @@ def read_written(series: nw.Series[Any]) -> tuple[nw.Series[Any], TextForm]:
     >>> values.to_list(), form.decimal
     ([5.0, 1200.5], ',')
     """
-    from .written import mostly_numbers, written_dates, written_numbers
+    from .written import tell_numbers, why_text, written_dates, written_numbers
 
     text = _text(series)
     if text is None or text.null_count() == len(text):
@@ -50,16 +50,12 @@ def read_written(series: nw.Series[Any]) -> tuple[nw.Series[Any], TextForm]:
     if all(is_number(value) for value in text.drop_nulls().unique().to_list()):
         return series, TextForm()
     numbers = written_numbers(text)
-    if numbers is not None and numbers.marks is not None:
-        place = text.to_list().index(numbers.example)
-        read_as("numbers", numbers.example, numbers.values[place], name)
+    if numbers is not None and numbers.marks is not None and not _codes(text, numbers.gaps):
+        tell_numbers(numbers, text, name)
         return _series(numbers.values, name), TextForm(numbers.marks.decimal, numbers.marks.thousands)
-    rows = mostly_numbers(text)
-    if rows:
-        note(
-            f"`{name}` is text: {len(rows)} of {len(text) - text.null_count()} values are not numbers "
-            f"({_shown(text, rows)}, counted from 0). Fix them, or make them missing."
-        )
+    why = why_text(text)
+    if why:
+        note(why)
         return series, TextForm()
     dates = written_dates(text)
     if isinstance(dates, list):
@@ -93,21 +89,28 @@ def dates_of_text(series: nw.Series[Any]) -> nw.Series[Any]:
 
 def _numbers(series: nw.Series[Any], text: Any, form: TextForm) -> nw.Series[Any]:
     """The numbers that a column of text holds, or a `DataError` that names the rows that are none."""
-    from .written import MARKS, Marks, not_numbers, written_numbers
+    from .written import MARKS, Marks, not_numbers, tell_numbers, why_text, written_numbers
 
     marks = (Marks(form.decimal, form.thousands),) if form.decimal else MARKS
     numbers = written_numbers(text, marks)
     if numbers is None:
         rows = not_numbers(text, marks)
+        if not rows:
+            raise DataError(f"Column {series.name!r} was a number in training: {why_text(text, marks)}")
         fault = "is not a number" if len(rows) == 1 else "are not numbers"
         raise DataError(
             f"Column {series.name!r} was a number in training and is text now: {_shown(text, rows)} "
             f"({len(rows)} of {len(text)}, counted from 0) {fault}."
         )
     if not form.decimal:
-        place = text.to_list().index(numbers.example)
-        read_as("numbers", numbers.example, numbers.values[place], str(series.name))
+        tell_numbers(numbers, text, str(series.name))
     return _series(numbers.values, str(series.name))
+
+
+def _codes(text: Any, gaps: list[str]) -> bool:
+    """Whether plain digits beside marks of gaps are codes: some begin with 0, as in `0150`."""
+    plain = [value for value in text.drop_nulls().unique().to_list() if value.strip() not in gaps]
+    return all(map(is_number, plain)) and any(len(value) > 1 and value.isdigit() and value[0] == "0" for value in plain)
 
 
 def _dates(series: nw.Series[Any], text: Any, form: str) -> nw.Series[Any]:

@@ -13,7 +13,11 @@ from typing import NamedTuple
 import polars as pl
 
 from ..core.errors import DataError
+from ..core.plural import verb
+from .frame import is_number
+from .gaps import tell_gaps, without_gaps
 from .notes import note, read_as, together
+from .units import CURRENCY, mixed_units, unit_kind
 
 __all__ = [
     "MARKS",
@@ -22,18 +26,21 @@ __all__ = [
     "marks_of",
     "mostly_numbers",
     "not_numbers",
+    "tell_numbers",
+    "why_text",
     "with_written",
     "written_dates",
     "written_numbers",
 ]
 
-CURRENCY = r"(?:[$€£¥₹₽₩₺]|USD|EUR|GBP|CHF|JPY|CNY|INR|SEK|NOK|DKK|kr\.?|Rs\.?)"
 SPACES = "\u0020\u00a0\u2009\u202f"
 """That part thousands: a blank, and the unbreakable and thin ones."""
 SHOWN = 3
 """Rows that a message names."""
-MOSTLY = 0.8
-"""The fraction of numbers from which on a column of text was meant to be one of numbers."""
+MOSTLY = 0.5
+"""The fraction of numbers from which on a column of text may have been meant to be one of numbers."""
+FEW = 10
+"""Different numbers beyond which it may have been meant so whatever else it holds."""
 DATES = (
     "%Y-%m-%d",
     "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d",
@@ -80,12 +87,13 @@ def marks_of(decimal: str | None, thousands: str | None) -> tuple[Marks, ...]:
 
 
 class Written(NamedTuple):
-    """A column read from text: its values, one value as it was written, and the marks or the form of all of them."""
+    """A column read from text: its values, one value as it was written, the marks or the form of all, marks of gaps."""
 
     values: pl.Series
     example: str
     marks: Marks | None = None
     form: str = ""
+    gaps: list[str] = []  # noqa: RUF012 (never changed)
 
 
 @together()
@@ -116,13 +124,41 @@ def _numbers_in(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> 
         return None
     if series.dtype == pl.Float64 and numbers.values.equals(series, check_names=False):
         return None
-    place = raw.to_list().index(numbers.example)
-    read_as("numbers", numbers.example, numbers.values[place], series.name)
+    tell_numbers(numbers, raw, series.name)
     return numbers
 
 
+def tell_numbers(numbers: Written, text: pl.Series, name: str) -> None:
+    """Notes on how a column of text was read as numbers: one for each form, and one for each mark of a gap."""
+    place = text.to_list().index(numbers.example)
+    if not is_number(numbers.example):
+        decimal = numbers.marks.decimal if numbers.marks is not None else ""
+        read_as(f"{unit_kind(text)}{decimal}", numbers.example, numbers.values[place], name)
+    tell_gaps(numbers.gaps, name)
+
+
+def why_text(text: pl.Series, marks: tuple[Marks, ...] = MARKS) -> str:
+    """Why a column that holds numbers is text: the rows that are not numbers, or two units; "" for one of words.
+
+    >>> why_text(pl.Series("share", ["1.5%", "0.02"]))
+    "`share` is text: '1.5%' and '0.02' are in different units; write all values in one."
+    """
+    if not not_numbers(text, marks) and (units := mixed_units(text)):
+        return f"`{text.name}` is text: {units[0]!r} and {units[1]!r} are in different units; write all values in one."
+    rows = mostly_numbers(text, marks)
+    if not rows:
+        return ""
+    shown = ", ".join(f"{text[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
+    word = str(text[rows[0]])
+    return (
+        f"`{text.name}` is text: {len(rows)} of {len(text) - text.null_count()} values "
+        f"{verb(len(rows), 'is not a number', 'are not numbers')} ({shown}, counted from 0). Fix "
+        f"{verb(len(rows), 'it', 'them')}, or say what is missing: read_table(path, missing=[{word!r}]), or --missing "
+        f"{shlex.quote(word)} on the command line."
+    )
+
+
 def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.Series | None:
-    name = series.name
     if series.dtype.is_temporal():
         first = raw.drop_nulls()[0]
         if not str(first).startswith(str(series.drop_nulls()[0])[:10]):
@@ -131,14 +167,9 @@ def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.S
         return None
     if series.dtype != pl.String:
         return None
-    rows = mostly_numbers(raw, marks)
-    if rows:
-        shown = ", ".join(f"{raw[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
-        note(
-            f"`{name}` is text: {len(rows)} of {len(raw) - raw.null_count()} values are not numbers ({shown}, counted "
-            f"from 0). Fix them, or say that they are missing: read_table(path, missing=[{raw[rows[0]]!r}]), "
-            f"or --missing {shlex.quote(str(raw[rows[0]]))} on the command line."
-        )
+    why = why_text(raw, marks)
+    if why:
+        note(why)
         return None
     return _date(raw)
 
@@ -165,18 +196,27 @@ def written_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> Writ
     >>> written_numbers(pl.Series(["1.200,5", "3"])).values.to_list()
     [1200.5, 3.0]
     """
-    text = _clean(series)
+    rest, gaps = without_gaps(series)
+    text = _clean(rest)
     if text.null_count() == len(text):
         return None
     for choice in marks:
         if text.str.contains(choice.pattern).all():
-            longest = text.str.len_chars().arg_max() or 0
-            return Written(_numbers(text, choice), str(series[longest]), choice)
+            if mixed_units(text):
+                return None
+            return Written(_numbers(text, choice), _example(rest), choice, gaps=gaps)
     return None
 
 
+def _example(series: pl.Series) -> str:
+    """The longest value of those that are written other than as plain numbers."""
+    values = series.drop_nulls().unique(maintain_order=True).to_list()
+    strange = [value for value in values if not is_number(value)]
+    return str(max(strange or values, key=len))
+
+
 def mostly_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[int]:
-    """The rows that are not numbers, of a column of text whose other values nearly all are; [] elsewhere.
+    """The rows that are not numbers, of a column of text of which half are, or more than a few different; [] elsewhere.
 
     >>> mostly_numbers(pl.Series(["1", "2", "3", "4", "many"]))
     [4]
@@ -185,16 +225,19 @@ def mostly_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[
     if count < 5:
         return []
     rows = not_numbers(series, marks)
-    return rows if count - len(rows) >= MOSTLY * count else []
+    if count - len(rows) >= MOSTLY * count:
+        return rows
+    others = series.filter(~pl.Series(range(len(series))).is_in(rows))
+    return rows if others.drop_nulls().n_unique() > FEW else []
 
 
 def not_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[int]:
-    """The rows that are not numbers by the marks under which the fewest are not.
+    """The rows that are neither numbers nor missing, by the marks under which they are the fewest.
 
-    >>> not_numbers(pl.Series(["1.200,5", "none", "7"]))
+    >>> not_numbers(pl.Series(["1.200,5", "many", "7", "-"]))
     [1]
     """
-    text = _clean(series)
+    text = _clean(without_gaps(series)[0])
     wrong = [[row for row, good in enumerate(text.str.contains(m.pattern).to_list()) if good is False] for m in marks]
     return min(wrong, key=len)
 
