@@ -114,6 +114,11 @@ class LogPosterior:
         squares = -0.5 * (theta.square() @ l2)
         return squares - theta.abs() @ l1 if self._sparse else squares
 
+    @property
+    def held(self) -> bool:
+        """Whether the prior of every parameter is normal, so that no direction is left to the data alone."""
+        return self._rates is not None and bool((self._rates[1] > 0).all())
+
     def output(self, theta: Tensor, batch: Batch) -> Tensor:
         """What the module gives for a batch, for each vector: (chains, n, *positions, size)."""
         parameters = self.named(theta)

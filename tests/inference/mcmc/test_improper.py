@@ -5,10 +5,13 @@ from __future__ import annotations
 import warnings
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 
+from likely import GaussianMixture, priors
 from likely.core.errors import ApproximationWarning, TrainingError
+from likely.inference import HMC, NUTS
 from likely.inference.coordinates import Coordinates
 from likely.inference.mcmc.improper import check_proper
 from likely.inference.parameters import FlatParameters
@@ -17,8 +20,9 @@ from likely.inference.parameters import FlatParameters
 class Tails:
     """A density of (weight, shared) whose tails along the weight are given; normal along the other."""
 
-    def __init__(self, tail, names=("weight", "other")):
-        self.tail, self.parameters = tail, FlatParameters(dict.fromkeys(names, (1,)))
+    def __init__(self, tail, names=("weight", "other"), *, held=False, offers=("eta",)):
+        self.tail, self.parameters, self.held = tail, FlatParameters(dict.fromkeys(names, (1,))), held
+        self.problem = SimpleNamespace(objective=SimpleNamespace(offers=offers))
 
     def __call__(self, theta):
         return self.tail(theta[:, 0]) - 0.5 * theta[:, 1].square()
@@ -36,6 +40,7 @@ PROPER = {
     "normal": lambda t: -0.5 * t.square(),
     "Laplace": lambda t: -t.abs(),
     "Cauchy": lambda t: -torch.log1p(t.square()),
+    "a valley on the way": lambda t: torch.where(t.abs() < 100, -0.5 * t.square(), -3 * t.abs().sqrt()),
     "a plateau too low to be met": lambda t: torch.where(t.abs() < 20, 0.0, -800.0).to(t),
 }
 ENDLESS = {
@@ -68,3 +73,34 @@ def test_a_network_is_warned_of(name):
 def test_learned_constants_of_a_linear_model_are_warned_of():
     with pytest.warns(ApproximationWarning, match="however large shared becomes"):
         check_proper(Tails(ENDLESS["flat"], ("shared", "other")), DENSE, START, PRIOR)
+
+
+def test_a_density_without_a_posterior_is_warned_of_and_nothing_is_said_of_planes():
+    with pytest.warns(ApproximationWarning, match="however large weight becomes") as said:
+        check_proper(Tails(ENDLESS["flat"], offers=("exact",)), DENSE, START, PRIOR)
+    assert "plane" not in str(said[0].message)
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_a_normal_prior_of_every_parameter_holds_any_posterior(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_proper(Tails(ENDLESS[name], held=True), DENSE, START, PRIOR)
+
+
+@pytest.mark.parametrize("by", [HMC(chains=2, draws=2, warmup=5), NUTS(chains=2, draws=2, warmup=5)], ids=repr)
+def test_a_mixture_under_a_proper_prior_has_a_posterior(by, seed):
+    """Along a direction that empties a component, log p falls into a valley and rises again: no false alarm is due."""
+    rng = np.random.default_rng(seed)
+    X = np.r_[rng.normal(size=(80, 2)), rng.normal(size=(60, 2)) + 4]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ApproximationWarning)
+        assert len(GaussianMixture(2, inference=by, random_state=seed).fit(X).draws_["mean"]) == 4
+
+
+def test_a_mixture_under_a_flat_prior_has_none(seed):
+    """A component without rows may lie anywhere at the same likelihood."""
+    X = np.random.default_rng(seed).normal(size=(40, 1))
+    model = GaussianMixture(2, inference=HMC(chains=2, draws=2, warmup=5), prior=priors.Flat(), random_state=seed)
+    with pytest.warns(ApproximationWarning, match="The posterior is improper"):
+        model.fit(X)

@@ -3,7 +3,8 @@
     ∫ p(y | θ) p(θ) dθ = ∞   if along some direction p falls no faster than 1/t
 
 Seen by walking out: from the middle of the posterior along each direction, tenfold farther must be more than tenfold
-less probable.
+less probable, in one of two strides at least: a mixture has valleys between its modes, and the far side of one is more
+probable than its bottom. A normal prior of every parameter holds any posterior, and nothing is to be seen then.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ __all__ = ["check_proper"]
 
 REACH = 700.0
 """A plateau this far (in log p) below the middle holds no draw that a chain would ever meet."""
+STRIDES = (30.0, 300.0, 3000.0)
+"""How far from the middle log p is looked at, in standard deviations."""
 LOOKED_AT = 64
 """Parameters of a network that are walked along."""
 
@@ -29,19 +32,22 @@ LOOKED_AT = 64
 @torch.no_grad()
 def check_proper(target: LogPosterior, coordinates: Coordinates, position: Tensor, prior: object) -> None:
     """Raise for a linear model whose weights have no proper posterior; warn where other parameters have none."""
+    if target.held:
+        return
     density = CoordinateDensity(target, coordinates)
     middle, directions = _directions(target, coordinates, position)
     values = []
-    for distance in (30.0, 300.0):
+    for distance in STRIDES:
         moves = distance * torch.cat([directions, -directions])
         values.append(density(middle + moves))
-    near, far = values
-    endless = (far - near > -math.log(10)) & (far > density(middle.unsqueeze(0)) - REACH)
+    falls = torch.stack(values).diff(dim=0).amin(0)  # NaN, where both are −∞, is not above anything
+    endless = (falls > -math.log(10)) & (values[-1] > density(middle.unsqueeze(0)) - REACH)
     if not bool(endless.any()):
         return
     move = directions[int(endless.nonzero()[0]) % len(directions)]
     name = _name(target, coordinates, move)
-    if coordinates.dense and name != "shared":
+    linear = coordinates.dense and "eta" in target.problem.objective.offers
+    if linear and name != "shared":
         raise TrainingError(
             f"With {prior!r} there is no posterior to draw from: along some direction of {name} the data stay as "
             "probable however large the weights become (as where a plane separates the classes), and the prior does "
