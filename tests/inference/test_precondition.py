@@ -83,3 +83,9 @@ def test_many_dimensions_are_measured_by_random_signs():
     mean = torch.zeros(d, dtype=torch.float64)
     made = precondition(normal(torch.diag(curvature), mean), mean, 0, dense=False)
     torch.testing.assert_close(made.factor, curvature.rsqrt(), rtol=1e-6, atol=0)
+
+
+def test_a_matrix_lies_in_memory_by_rows(precision):
+    """A checkpoint gives it back so, and a product with a matrix that lies otherwise has other bits."""
+    made = precondition(normal(precision, torch.zeros(5, dtype=torch.float64)), torch.zeros(5).double(), 0, dense=True)
+    assert made.factor.is_contiguous()

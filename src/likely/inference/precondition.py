@@ -45,7 +45,8 @@ def precondition(log_p: ValueAndGrad, centre: Tensor, seed: int, *, dense: bool)
         factor = axes if dense else axes.diagonal().clone()
     else:
         factor = _row_norms(log_p, centre, seed).rsqrt().clamp_max(reach_of(centre))
-    return Coordinates(centre, factor * within(log_p, centre, factor, seed))
+    factor = factor * within(log_p, centre, factor, seed)
+    return Coordinates(centre, factor.contiguous())  # as a checkpoint gives it back: BLAS sums otherwise by columns
 
 
 def stiffness(log_p: ValueAndGrad, coordinates: Coordinates, points: Tensor, seed: int, iterations: int = 12) -> Tensor:
