@@ -30,6 +30,7 @@ from ..emissions import Columns
 from ..emissions.part import blocks
 from ..labels import Labelled, as_column, encode_labels, read_labels, several_classes, shown
 from ..supervised.texts import is_auto, texts_of
+from . import sparse_columns
 from .text_classes import TextClasses, counted
 
 __all__ = ["NaiveBayes"]
@@ -49,7 +50,8 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
     (Laplace's rule). `class_prior` are the probabilities of the classes, in their order; None takes their frequencies.
     A missing value (NaN) does not count, nor does a row without a label.
 
-    X may be a sparse matrix of SciPy, whose rows become dense a few at a time.
+    X may be a sparse matrix of SciPy: with one likelihood of labels or counts for all columns (`Bernoulli`, `Poisson`)
+    only its entries are looked at; with others its rows become dense a few at a time.
 
     X may be texts, a list of strings: then each class is a distribution of the words and pairs of words that its texts
     have (multinomial, each word counted once per text), cut as `tokens` says: "auto", `Bag(…)`, `Words(…)`, … .
@@ -132,8 +134,10 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
         return self._learn(emission, x, index, weight, None if first else self.totals_)
 
     def _fit_sparse(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Learn from rows of which most numbers are 0, a block of them dense at a time."""
+        """Learn from rows of which most numbers are 0: from their entries, or a block of them dense at a time."""
         X = X.tocsr()
+        if self._fit_entries(X, y, sample_weight):
+            return self
         if X.shape[0] * X.shape[1] <= DENSE:
             return self.fit(X.toarray(), y, sample_weight)
         labels, missing = self._labels(y, X.shape[0])
@@ -142,6 +146,21 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
         for rows in _some_of(np.flatnonzero(weight), X.shape[1]):
             self.partial_fit(X[rows].toarray(), labels[rows], classes, weight[rows])
         return self
+
+    def _fit_entries(self, X: Any, y: Any, sample_weight: Any) -> bool:
+        """Learn from entries alone; False where that cannot be done."""
+        names = getattr(self, "feature_names_in_", None)
+        emission = sparse_columns.emission_of(self.likelihood, X.shape[1], names, BACKGROUND)
+        rows = None if emission is None or 0 in X.shape else sparse_columns.rows_of(X)
+        if emission is None or rows is None:
+            return False
+        self._rows(X[:1].toarray(), reset=True)
+        labels, missing = self._labels(y, rows.shape[0])
+        self.classes_, self.form_ = several_classes(labels[~missing], "y"), "array"
+        weight = counted(missing, as_weights(sample_weight, labels)).numpy()
+        index = np.nan_to_num(encode_labels(labels, missing, self.classes_)).astype(np.int64)
+        self._conclude(emission, sparse_columns.sums_of(emission, rows, index, weight, len(self.classes_)))
+        return True
 
     def _learn(
         self, emission: Columns, x: Tensor, index: np.ndarray, weight: Tensor, before: np.ndarray | None = None
@@ -152,6 +171,10 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
             widths = [total[0, 0].numel() for total in totals.values()]
             for total, own in zip(totals.values(), torch.from_numpy(before).split(widths, 1), strict=True):
                 total += own.reshape(total.shape)
+        return self._conclude(emission, totals)
+
+    def _conclude(self, emission: Columns, totals: dict[str, Tensor]) -> Self:
+        """What the sums say of the classes."""
         self.class_prior_ = self._prior(totals["rows"][0].numpy())
         self.eta_ = emission.maximise(None, self._smoothed(emission, totals))["eta"][0].numpy()
         sums = [total.reshape(len(self.classes_), -1) for total in totals.values()]
@@ -252,6 +275,11 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
         if self._of_texts:
             return self._joint_of_texts(X)
         if issparse(X):
+            emission, rows = self._learned(), sparse_columns.rows_of(X)
+            if rows is not None and sparse_columns.by_entries(emission) and X.shape[1] == self.n_features_in_ > 0:
+                self._check_smoothing()
+                joint = sparse_columns.log_prob_of(emission, torch.from_numpy(self.eta_), rows)
+                return joint.add_(torch.from_numpy(self.class_prior_).log())
             some = _some_of(np.arange(X.shape[0]), X.shape[1])
             return torch.cat([self._joint(X.tocsr()[rows].toarray()) for rows in some])
         x = self._rows(X, reset=False)
