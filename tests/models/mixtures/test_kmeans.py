@@ -148,3 +148,12 @@ def test_scikit_learns_own_checks_pass():
         results = check_estimator(model, on_fail=None, on_skip=None, expected_failed_checks=excused)
     failed = {result["check_name"]: result["exception"] for result in results if result["status"] == "failed"}
     assert failed == {}
+
+
+def test_a_verbose_fit_says_one_line_on_standard_error(capfd):
+    """And nothing of what scikit-learn's own engine would print."""
+    model = KMeans(2, random_state=0, verbose=True).fit([[0.0], [1.0], [10.0], [11.0]])
+    said = capfd.readouterr()
+    assert said.out == ""
+    steps = f"{model.n_iter_} step{'s' * (model.n_iter_ != 1)}"
+    assert said.err == f"KMeans: {steps}, inertia 1\n"

@@ -9,6 +9,7 @@ then 1 for the nearest centre and 0 for the others.
 from __future__ import annotations
 
 import math
+import sys
 import warnings
 from typing import Any, ClassVar, Literal, Self
 
@@ -26,6 +27,7 @@ from ...core.declared import AMOUNT, COUNT, COUNTS, Array, Arrays, Values
 from ...core.draws import Refused
 from ...core.errors import DataError, LikelyWarning
 from ...core.learned import Learned
+from ...core.plural import counted
 from ...core.quiet import quiet
 from ...core.random import seed_of
 from ...core.spec import require
@@ -39,6 +41,7 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
 
     The best of `n_init` runs is kept ("auto": 1 for k-means++, else 10). A cluster that loses its rows begins again at
     a row far from its centre; clusters that end without rows, because there are fewer distinct rows, are in `empty_`.
+    `verbose` says in one line how the fit ended.
 
     >>> model = KMeans(2, random_state=0).fit([[0.0], [1.0], [10.0], [11.0]])
     >>> sorted(model.cluster_centers_.ravel().tolist()), model.inertia_
@@ -91,12 +94,13 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
             max_iter=self.max_iter,
             tol=self.tol,
             random_state=distributed.agreed(seed_of(self.random_state)),
-            verbose=int(self.verbose),
         )
         with quiet(ConvergenceWarning):  # fewer distinct rows than clusters: said below
             engine.fit(x.numpy(), sample_weight=None if weight is None else weight.numpy())
         self.cluster_centers_, self.labels_ = engine.cluster_centers_, engine.labels_
         self.inertia_, self.n_iter_ = float(engine.inertia_), int(engine.n_iter_)
+        if self.verbose and distributed.rank() == 0:
+            print(f"KMeans: {counted(self.n_iter_, 'step')}, inertia {self.inertia_:.6g}", file=sys.stderr)
         rows = np.bincount(self.labels_, minlength=self.n_clusters)
         self.empty_ = np.flatnonzero(rows == 0).tolist()
         if self.empty_ and distributed.rank() == 0:
