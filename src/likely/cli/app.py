@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+from ..core.version import __version__
 from .compare import compare
 from .decode import decode
 from .detect import detect
@@ -35,6 +37,21 @@ app = typer.Typer(
         '(`"ensemble(members=5)"`). `likely list` shows them all.'
     ),
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"likely {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None: ...
+
 
 COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit,
