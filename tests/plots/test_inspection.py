@@ -1,6 +1,7 @@
 """scikit-learn's inspection works on our models, and its answers are drawn."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence, permutation_importance
 
@@ -45,5 +46,22 @@ def test_the_mean_prediction_is_drawn_at_each_value():
     assert "rises with" in title(plots.partial_dependence(partial_dependence(labels, X, [0]), "age"))
     with pytest.raises(DataError, match="of one column; the result has 2"):
         plots.partial_dependence(partial_dependence(model, rows, [(0, 1)], grid_resolution=3))
-    with pytest.raises(DataError, match="partial_dependence returns; found a int"):
+    with pytest.raises(DataError, match="or takes a model, its rows X and a column; found an int"):
         plots.partial_dependence(3)
+
+
+def test_a_model_its_rows_and_a_column_are_measured_as_scikit_learn_does():
+    frame = pd.DataFrame(X, columns=["Temp", "Wind"])
+    model = Regressor().fit(frame, X[:, 0])
+    known = partial_dependence(model, frame, ["Temp"])["average"][0]
+    for rows, column, name in ((frame, "Temp", "Temp"), (frame, ["Temp"], "Temp"), (frame, 0, "Temp")):
+        ax = plots.partial_dependence(model, rows, column)
+        np.testing.assert_allclose(ax.get_lines()[-1].get_ydata(), known)
+        assert ax.get_xlabel() == name
+    assert plots.partial_dependence(Regressor().fit(X, X[:, 0]), X, 1).get_xlabel() == "x1"
+    with pytest.raises(
+        DataError, match=r"draws one column of X; found column='Rain', and X has the columns Temp, Wind"
+    ):
+        plots.partial_dependence(model, frame, "Rain")
+    with pytest.raises(DataError, match=r"draws one column of X; found column=None, and X has None"):
+        plots.partial_dependence(model)

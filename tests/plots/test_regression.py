@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
-from sklearn.linear_model import LinearRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -116,3 +116,31 @@ def test_errors(model, data):
         plots.residuals(model, X, np.where(np.arange(120) == 3, np.nan, y))
     with pytest.raises(DataError, match=r"values must be one number for each of the 2 names; found shape \(1,\)"):
         plots.coefficients(["a", "b"], [1.0])
+
+
+def test_coefficients_of_a_summary_or_of_a_linear_model_are_drawn():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = Regressor().fit(X, X @ [2.0, -1.0] + X[:, 0] ** 2)
+    told = model.summary()
+    named = plots.coefficients(told.terms, told.estimate, told.standard_error)
+    for given in (told, model):
+        ax = plots.coefficients(given)
+        assert ax.get_title(loc="left") == named.get_title(loc="left")
+        assert [t.get_text() for t in ax.get_yticklabels()] == [t.get_text() for t in named.get_yticklabels()]
+    with pytest.raises(
+        DataError, match=r"takes what model\.summary\(\) of a linear model returns.*found a list without"
+    ):
+        plots.coefficients(["a", "b"])
+
+
+@pytest.mark.parametrize("draw", [plots.predictions, plots.residuals])
+def test_labels_are_refused_with_the_picture_that_takes_them(draw):
+    X = np.arange(12.0)[:, None]
+    labels = np.repeat(["setosa", "virginica"], 6)
+    model = LogisticRegression().fit(X, labels)
+    with pytest.raises(
+        DataError, match=r"of numbers, and y has labels such as 'setosa'; of a classifier draw plots\.cal"
+    ):
+        draw(model, X, labels)
+    with pytest.raises(DataError, match=r"the prediction has labels such as 'setosa'"):
+        draw(model, X, X[:, 0])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from likely import plots
+from likely import Classifier, Regressor, evaluate, plots
 from likely.core.errors import DataError
 from likely.evaluate import PIT, Coverage, Reliability
 
@@ -71,5 +71,17 @@ def test_coverage_draws_measured_over_promised():
 
 
 def test_other_things_are_refused():
-    with pytest.raises(DataError, match=r"calibration draws what evaluate.calibration returns; found a dict"):
+    with pytest.raises(DataError, match=r"takes model, X and y itself; found a dict"):
         plots.calibration({})
+
+
+def test_a_model_with_rows_and_targets_is_measured_first():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 1))
+    for model, y in ((Regressor(), X[:, 0] + rng.normal(size=80)), (Classifier(), X[:, 0] + rng.normal(size=80) > 0)):
+        fitted = model.fit(X, y)
+        assert title(plots.calibration(fitted, X, y)) == title(plots.calibration(evaluate.calibration(fitted, X, y)))
+        with pytest.raises(
+            DataError, match=r"takes model, X and y itself; found a \w+ without its rows X and targets y"
+        ):
+            plots.calibration(fitted)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..core.errors import DataError
+from ..core.takes import described, is_model
+from ..data.frame import some
 from .style import FAINT, INK, MAIN, MUTED, axes_of, finish, titled
 
 if TYPE_CHECKING:
@@ -56,11 +58,18 @@ def importance(
 
 
 def partial_dependence(
-    result: Any, name: str = "x", *, label: str = "prediction", title: str | None = "auto", ax: Axes | None = None
+    result: Any,
+    X: Any = None,
+    name: Any = None,
+    *,
+    label: str = "prediction",
+    title: str | None = "auto",
+    ax: Axes | None = None,
 ) -> Axes:
     """What `sklearn.inspection.partial_dependence` measured for one column: the mean prediction at each of its values.
 
-    With `kind="both"` or `"individual"` the lines of single rows stand behind it.
+    Give its result and the name of the column, or a fitted model, rows X and a column (its name, or its number). With
+    `kind="both"` or `"individual"` the lines of single rows stand behind it.
 
     >>> from likely import Regressor
     >>> from sklearn.inspection import partial_dependence as measured
@@ -69,10 +78,13 @@ def partial_dependence(
     >>> partial_dependence(measured(model, X, [0], kind="both"), "age").get_title(loc="left")
     'prediction rises with age, by 8.3'
     """
+    if is_model(result):
+        result, name = _measured(result, X, name)
+    name = str(name if name is not None else X if isinstance(X, str) else "x")
     if "grid_values" not in getattr(result, "keys", list)():
         raise DataError(
-            "partial_dependence draws what sklearn.inspection.partial_dependence returns; found a "
-            f"{type(result).__name__}."
+            "partial_dependence draws what sklearn.inspection.partial_dependence returns, or takes a model, its rows X "
+            f"and a column; found {described(result)}."
         )
     if len(result["grid_values"]) != 1:
         raise DataError(f"The picture is of one column; the result has {len(result['grid_values'])}.")
@@ -85,6 +97,22 @@ def partial_dependence(
     ax.plot(grid, mean, color=MAIN, linewidth=2)
     finish(ax, title=titled(title, _movement(mean, name, label)), x=name, y=f"mean {label}")
     return ax
+
+
+def _measured(model: Any, X: Any, column: Any) -> tuple[Any, Any]:
+    """The partial dependence of a model on one column of its rows, and the name of the column."""
+    from sklearn import inspection
+
+    names = list(getattr(X, "columns", range(np.shape(X)[1] if np.ndim(X) == 2 else 0)))
+    if isinstance(column, Sequence) and not isinstance(column, str) and len(column) == 1:
+        (column,) = column
+    if column not in names and not (isinstance(column, int | np.integer) and 0 <= column < len(names)):
+        shown = f"the columns {some(map(str, names))}" if names else described(X)
+        raise DataError(
+            f"partial_dependence(model, X, column) draws one column of X; found column={column!r}, and X has {shown}."
+        )
+    place = names.index(column) if column in names else int(column)
+    return inspection.partial_dependence(model, X, [place]), names[place] if hasattr(X, "columns") else f"x{place}"
 
 
 def _movement(mean: np.ndarray, name: str, label: str) -> str:

@@ -22,7 +22,7 @@ RADII = (4.0, 9.0, 16.0, 25.0, 36.0, 50.0, 70.0, 95.0, 125.0, 160.0)
 
 
 class Label(NamedTuple):
-    """Words, the places (m, 2) in data coordinates that they may stand at, best first, and the directions out of them."""
+    """Words, the places (m, 2) in data coordinates that they may stand at, best first, and the ways out of them."""
 
     text: str
     anchors: np.ndarray
@@ -31,7 +31,7 @@ class Label(NamedTuple):
 
 
 class _Page(NamedTuple):
-    """What is drawn already, in pixels: points (n, 2), points along lines (m, 2), labels and the axes as x₀ y₀ x₁ y₁."""
+    """What is drawn already, in pixels: points (n, 2), points along lines (m, 2), labels and axes as x₀ y₀ x₁ y₁."""
 
     points: np.ndarray
     lines: np.ndarray

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import t
 
 from ..core.errors import DataError
-from ..core.takes import takes
+from ..core.takes import described, is_model, takes
 from ..evaluate.metrics import r2, rmse
 from ..evaluate.protocol import as_array, opened
 from .style import ACCENT, FAINT, INK, MAIN, MUTED, axes_of, finish, percent, side_labels, titled
@@ -150,10 +150,9 @@ def residuals(
     return finish(ax, title=titled(title, finding), note=note, x=f"predicted {label}", y=f"actual − predicted {label}")
 
 
-@takes("names, values and standard errors: of a model its summary() has terms, estimate and standard_error")
 def coefficients(
-    names: Sequence[str],
-    values: Any,
+    names: Any,
+    values: Any = None,
     standard_errors: Any = None,
     *,
     title: str | None = "auto",
@@ -162,10 +161,14 @@ def coefficients(
 ) -> Axes:
     """Coefficients from largest to smallest, with ± 2 standard errors where they are known.
 
+    Of a linear model give what its `summary()` returns, or the model; else names, values and standard errors.
+
     >>> ax = coefficients(["age", "income"], [0.2, -1.5], [0.3, 0.2])
     >>> [text.get_text() for text in ax.get_yticklabels()]
     ['age', 'income']
     """
+    if values is None:
+        names, values, standard_errors = _of_summary(names)
     value = as_array(values).astype(float)
     if value.shape != (len(names),):
         raise DataError(f"values must be one number for each of the {len(names)} names; found shape {value.shape}.")
@@ -184,6 +187,18 @@ def coefficients(
     return ax
 
 
+def _of_summary(given: Any) -> tuple[Sequence[str], Any, Any]:
+    """Terms, estimates and standard errors of a summary, or of that of a fitted model."""
+    if is_model(given) and not isinstance(given, type) and hasattr(given, "summary"):
+        given = given.summary()
+    if not hasattr(given, "estimate") or not hasattr(given, "terms"):
+        raise DataError(
+            "coefficients takes what model.summary() of a linear model returns, or names, values and standard errors; "
+            f"found {described(given)} without values."
+        )
+    return given.terms, given.estimate, given.standard_error
+
+
 def _coefficients_finding(names: Sequence[str], value: np.ndarray, error: np.ndarray, away: np.ndarray) -> str:
     if not error.any():
         return f"{names[int(np.abs(value).argmax())]} weighs most"
@@ -192,7 +207,18 @@ def _coefficients_finding(names: Sequence[str], value: np.ndarray, error: np.nda
 
 def _targets(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     """Targets and predictions of the rows that have a target, as flat arrays."""
-    actual, mean = as_array(y).astype(float), as_array(model.predict(X)).astype(float)
+    told = {"y": as_array(y), "the prediction": as_array(model.predict(X))}
+    for name, values in told.items():
+        if values.dtype.kind not in "biuf":
+            try:
+                told[name] = values.astype(float)
+            except (TypeError, ValueError):
+                raise DataError(
+                    f"The picture is of numbers, and {name} has labels such as {str(values.ravel()[0])!r}; of a classifier "
+                    "draw plots.calibration(model, X, y), or "
+                    "plots.confusion(evaluate.confusion_matrix(y, model.predict(X)))."
+                ) from None
+    actual, mean = (values.astype(float) for values in told.values())
     if actual.ndim != 1 or mean.shape != actual.shape:
         raise DataError(f"The picture is of one number per row; y has shape {actual.shape}, predictions {mean.shape}.")
     if np.isnan(actual).any():

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import binom
 
 from ..core.errors import DataError
-from ..core.takes import takes
+from ..core.takes import described, is_model, takes
 from ..evaluate.intervals import Coverage
 from ..evaluate.reliability import PIT, Reliability
+from ..evaluate.reliability import calibration as measured
 from .style import ACCENT, BAND, FAINT, INK, MAIN, MUTED, axes_of, finish, percent, titled
 
 if TYPE_CHECKING:
@@ -20,19 +21,27 @@ __all__ = ["calibration", "coverage"]
 
 
 def calibration(
-    result: Reliability | PIT, *, bins: int = 20, title: str | None = "auto", ax: Axes | None = None
+    result: Any, X: Any = None, y: Any = None, *, bins: int = 20, title: str | None = "auto", ax: Axes | None = None
 ) -> Axes:
     """What `evaluate.calibration` found: a reliability diagram for classes, a PIT histogram for numbers.
+
+    A fitted model with its rows X and targets y is measured first.
 
     >>> result = Reliability(np.array([0.3, 0.7]), np.array([0.3, 0.7]), np.array([0.1, 0.1]), np.array([20, 20]), 0.0)
     >>> calibration(result).get_title(loc="left")
     'Confidence matches what happens'
     """
+    if is_model(result) and X is not None and y is not None:
+        result = measured(result, X, y)
     if isinstance(result, Reliability):
         return _reliability(result, title, ax)
     if isinstance(result, PIT):
         return _pit(result, bins, title, ax)
-    raise DataError(f"calibration draws what evaluate.calibration returns; found a {type(result).__name__}.")
+    rows = " without its rows X and targets y" if is_model(result) else ""
+    raise DataError(
+        f"calibration draws what evaluate.calibration(model, X, y) returns, or takes model, X and y itself; found "
+        f"{described(result)}{rows}."
+    )
 
 
 @takes("what evaluate.coverage(model, X, y) gives", Coverage)
