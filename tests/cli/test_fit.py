@@ -224,7 +224,22 @@ def test_a_bayesian_network_learns_its_graph_and_fills_gaps(run, refused):
 @pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
 def test_numbers_that_a_few_values_spoil_are_not_taken_for_classes(run, refused):
     pl.DataFrame({"x": range(60), "price": ["n.k.", *(f"{number}.5" for number in range(59))]}).write_csv("spoilt.csv")
-    told = "1 of 60 values are not numbers ('n.k.' at row 0, counted from 0)"
+    told = "1 of 60 values is not a number ('n.k.' at row 0, counted from 0)"
     refused(run("fit", "spoilt.csv", "--target", "price"), f"Target column 'price' is text: {told}")
     ran = run("fit", "spoilt.csv", "--target", "price", "--missing", "n.k.")
     assert "price: regress" in ran.out
+
+
+def test_a_column_without_a_value_is_said_to_be_missing_not_the_same(run):
+    pl.DataFrame({"x": range(9), "gone": [None] * 9, "one": [1] * 9, "y": [0.0, 1.0, 3.0] * 3}).write_csv("t.csv")
+    said = run("fit", "t.csv", "--target", "y").out
+    assert "one: the same in every row, so of no use; gone: missing in every row, so of no use" in said
+
+
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
+def test_a_target_in_two_units_is_refused(run):
+    prices = [f"{mark}{number}" for number, mark in zip(range(40), "$€" * 20, strict=True)]
+    pl.DataFrame({"x": range(40), "price": prices}).write_csv("units.csv")
+    ran = run("fit", "units.csv", "--target", "price")
+    assert ran.code == 2
+    assert "Target column 'price': `price` is text: '$0' and '€1' are in different units" in ran.err

@@ -10,7 +10,7 @@ import pytest
 import typer
 
 from likely.cli.output import guarded, number, print_json, print_table, save_picture
-from likely.core.errors import DataError
+from likely.core.errors import DataError, ReadingNote
 
 
 @pytest.mark.parametrize(
@@ -108,3 +108,27 @@ def test_pictures_have_the_ending_of_a_picture(tmp_path):
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(DataError, match=r"Cannot write .*a\.odd: .*[Ff]ormat 'odd' is not supported"):
         save_picture(Figure(figsize=(1, 1)), tmp_path / "a.odd", 50)
+
+
+def test_an_error_of_several_columns_has_a_line_for_each(capsys):
+    @guarded
+    def command():
+        raise DataError("2 columns do not fit:\n- Column 'a' is\n  text.\n- Column 'b' is text.")
+
+    with pytest.raises(typer.Exit):
+        command()
+    said = capsys.readouterr().err
+    assert said == "error: 2 columns do not fit:\n- Column 'a' is text.\n- Column 'b' is text.\n"
+
+
+@pytest.mark.filterwarnings("default::likely.core.errors.ReadingNote")
+def test_why_a_column_is_text_is_told_once(capsys):
+    """A file and the table made of it both tell, of other numbers of rows."""
+
+    @guarded
+    def command():
+        for message in ("`a` is text: 2 of 120 values …", "`a` is text: 2 of 100 values …", "`b` is text: 1 …"):
+            warnings.warn(message, ReadingNote, stacklevel=1)
+
+    command()
+    assert capsys.readouterr().err == "note: `a` is text: 2 of 120 values …\nnote: `b` is text: 1 …\n"

@@ -23,7 +23,7 @@ from .reading import reads_tables
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..models import FrameModel, TableModel
+    from ..models import TableModel
 
 __all__ = ["classes_told", "evaluate", "measures"]
 
@@ -52,13 +52,16 @@ def evaluate(
     For a classifier: accuracy, area under the ROC curve, precision and recall, of each class too, and which classes are
     taken for which.
 
-    A model of the rows themselves has the log score alone, and one of language bits per character and perplexity.
+    A model of the rows themselves has the log score, of sequences also per step; without a log-probability, what else
+    can be measured: how near reconstructions and centres of clusters are, or whether draws can be told from rows. A
+    model of language has bits per character and perplexity.
     TABLE may be a folder of images by class, for a model that was fitted on one.
     """
     from sklearn.base import is_classifier
 
     from ..models import FrameModel, LanguageModel, TableModel
     from .images import image_measures, is_images, tell_measures
+    from .row_measures import column_measures, row_measures
     from .texts import language_measures, read_rows
 
     check_out(plot, PICTURES, "--plot")
@@ -84,17 +87,17 @@ def evaluate(
     if plot is not None:
         _draw(fitted, with_target(rows, fitted.target), plot)
     by_class = classes_told(fitted, rows) if is_classifier(fitted) else None
+    by_column = column_measures(fitted, rows) if rows_only and _restores(fitted.model_) else None
     if json:
         target = {} if rows_only else {"target": fitted.target}
         more = {} if by_class is None else by_class._asdict()
+        more |= {} if by_column is None else {"columns": by_column}
         print_json({"model": str(model), "table": str(table), **target, **_values(result), **more})
         return
-    from ..evaluate.result import plus_minus
-
-    error, _ = result.pop("log_score_error")
-    listed = [(name, value, meaning) for name, (value, meaning) in result.items()]
-    listed[1] = ("log_score", plus_minus(listed[1][1], error), listed[1][2])
-    print_table(f"{model} on {table}", ["measure", "value", "meaning"], listed)
+    print_table(f"{model} on {table}", ["measure", "value", "meaning"], _with_errors(result))
+    if by_column is not None:
+        names = list(dict.fromkeys(name for own in by_column for name in own))
+        print_table("each column, in its unit", names, [[own.get(name) for name in names] for own in by_column])
     if by_class is not None:
         names = ["class", "rows", "precision", "recall", "auc"]
         print_table("each class against the others", names, [tuple(own.values()) for own in by_class.classes])
@@ -146,22 +149,6 @@ def _draw(model: TableModel, rows: pl.DataFrame, path: Path) -> None:
     save_picture(figure, path, 150)
 
 
-def row_measures(model: FrameModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:
-    """The log score of rows, or of sequences, by a model of them."""
-    import numpy as np
-
-    if not hasattr(model.model_, "log_prob"):
-        raise DataError(f"{type(model.model_).__name__} has no log-probability of rows to score them by.")
-    scores = model.log_prob(rows)
-    spread = float(scores.std(ddof=1) / np.sqrt(len(scores))) if len(scores) > 1 else float("nan")
-    kind = {"exact": "", "bound": ", a lower bound", "estimate": ", an estimate"}[model.log_prob_kind_]
-    return {
-        "rows": (rows.height, "of the table"),
-        "log_score": (float(scores.mean()), f"mean log p(row){kind}; higher is better"),
-        "log_score_error": (spread, "its standard error"),
-    }
-
-
 def measures(model: TableModel, rows: pl.DataFrame) -> dict[str, tuple[Any, str]]:
     """Each measure with its meaning in words. Rows without a target do not count."""
     import numpy as np
@@ -209,6 +196,23 @@ def _means(told: ClassesTold) -> dict[str, tuple[Any, str]]:
     numbers = {name: np.array([own[name] for own in told.classes]) for name in words}
     known = {name: own[~np.isnan(own)] for name, own in numbers.items()}
     return {name: (float(own.mean()) if len(own) else float("nan"), words[name]) for name, own in known.items()}
+
+
+def _restores(model: Any) -> bool:
+    """Whether a model is measured by its reconstructions."""
+    return hasattr(model, "reconstruct") and not hasattr(model, "log_prob")
+
+
+def _with_errors(result: dict[str, tuple[Any, str]]) -> list[tuple[str, Any, str]]:
+    """Name, value and meaning; a value that has a standard error with ± it, and no line for that."""
+    from ..evaluate.result import plus_minus
+
+    listed = []
+    for name, (value, meaning) in result.items():
+        if not name.endswith("_error"):
+            error = result.get(f"{name}_error")
+            listed.append((name, value if error is None else plus_minus(value, error[0]), meaning))
+    return listed
 
 
 def _values(result: dict[str, tuple[Any, str]]) -> dict[str, Any]:

@@ -192,7 +192,6 @@ def fit(
         print_json(result)
         return
     measure = "accuracy" if task == "classify" else "R²"
-    constant = fitted.table_.constant_
     lines(
         {
             "table": f"{table}: {known.height} rows with a target; {fitted.table_.describe().splitlines()[0]}{because}",
@@ -200,7 +199,7 @@ def fit(
             "model": in_words(fitted),
             "family": family,
         }
-        | ({"constant": f"{', '.join(constant)}: the same in every row, so of no use"} if constant else {})
+        | _constant_words(fitted.table_)
         | {
             "fit": f"{seconds:.2g} s; on the training rows the mean log score is {number(log_score)}, "
             f"the {measure} {number(result['training_score'])}",
@@ -208,6 +207,15 @@ def fit(
             "next": f"likely predict {out} NEW_TABLE",
         }
     )
+
+
+def _constant_words(table: Any) -> dict[str, str]:
+    """The columns that cannot tell rows apart: the same in every row, or missing in every row."""
+    empty = [column.name for column in getattr(table, "columns_", ()) if getattr(column, "value", "") is None]
+    same = [name for name in table.constant_ if name not in empty]
+    kinds = {"the same in every row": same, "missing in every row": empty}
+    told = [f"{', '.join(names)}: {why}, so of no use" for why, names in kinds.items() if names]
+    return {"constant": "; ".join(told)} if told else {}
 
 
 def _beside_words(exposure: str | None, offset: str | None) -> str:

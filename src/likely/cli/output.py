@@ -6,6 +6,7 @@ import functools
 import json
 import math
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ def guarded(function: Callable[..., R]) -> Callable[..., R]:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> R:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, category, *_, **__: warn(str(message), _label(category))
+            warnings.showwarning = _each_once()
             try:
                 return function(*args, **kwargs)
             except BrokenPipeError:  # the reader of our output has gone, as in `likely list | head`
@@ -47,6 +48,20 @@ def guarded(function: Callable[..., R]) -> Callable[..., R]:
                 raise typer.Exit(2) from None
 
     return run
+
+
+def _each_once() -> Callable[..., None]:
+    """Shows a warning as one line, and a note on why a column is text once: a file and its table both tell it."""
+    told: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+        text = str(message)
+        key = text.split(":")[0] if text.startswith("`") else text
+        if not issubclass(category, ReadingNote) or key not in told:
+            warn(text, _label(category))
+        told.add(key)
+
+    return show
 
 
 def stopped() -> None:
@@ -156,7 +171,7 @@ def _stderr(label: str, message: str, style: str) -> None:
 
 def _message(error: Exception) -> str:
     if isinstance(error, LikelyError) or not isinstance(error, OSError) or error.strerror is None:
-        return " ".join(str(error).split())
+        return "\n".join(" ".join(line.split()) for line in re.split(r"\n(?=- )", str(error)))  # a line per column
     return f"{error.filename}: {error.strerror}." if error.filename else f"{error.strerror}."
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..core.errors import DataError, SpecError
+from ..core.plural import counted
 from .output import lines, number, print_json
 from .reading import read_kept
 
@@ -97,11 +98,12 @@ def fit_rows(
     fit = [f"{seconds:.2g} s"]
     if "log_likelihood" in result:
         total = result["log_likelihood"]
-        fit.append(f"log-likelihood {number(total)}, {number(total / rows.height)} per row")
+        unit = "step" if fitted._sequential else "row"
+        fit.append(f"log-likelihood {number(total)}, {number(total / rows.height)} per {unit}")
     if "inertia" in result:
         fit.append(f"squared distance {number(result['inertia'])}")
     if result.get("n_iter"):
-        fit.append(f"{int(result['n_iter'])} steps")
+        fit.append(counted(int(result["n_iter"]), "step"))
     lines(
         {
             "table": f"{table}: {rows.height} rows of {', '.join(columns)}",
