@@ -237,3 +237,20 @@ def test_a_read_only_array_brings_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         as_rows(Regressor(), X, reset=True)
+
+
+def test_memory_that_may_not_be_written_to_is_taken_without_a_warning():
+    column = np.array([1.0, 2.0, 3.0])
+    column.flags.writeable = False
+    grid = np.ones((3, 2))
+    grid.flags.writeable = False
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weight = as_weights(column, ROWS)
+        assert weight is not None
+        weight += 1  # its own memory
+        Regressor().fit(ROWS, column, sample_weight=column)
+        Regressor().fit(ROWS, np.array([[1.0, 0.0], [2.0, 1.0], [4.0, 5.0]]), sample_weight=grid)
+        frame = pd.DataFrame({"w": column})
+        Regressor("poisson").fit(ROWS, frame["w"], sample_weight=frame["w"], exposure=frame["w"])
+    assert column.tolist() == [1.0, 2.0, 3.0]

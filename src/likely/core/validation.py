@@ -103,7 +103,7 @@ def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:
         raise DataError(_named("sample_weight", error)) from error
     if checked.sum() == 0:
         raise DataError("sample_weight is zero for every row, so that nothing is left to fit; give some row weight.")
-    return torch.from_numpy(checked)
+    return torch.from_numpy(checked if checked.flags.writeable else checked.copy())  # a column of a frame is read-only
 
 
 def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = False) -> None:

@@ -66,6 +66,7 @@ class SparseRows(Rows):
             shown = "NaN" if np.isnan(values[place]) else "infinity (inf)"
             raise DataError(f"X contains {shown} at row {row}, column {rows.indices[place]}; drop or fill it first.")
         columns, offsets = (torch.from_numpy(part.astype(np.int64)) for part in (rows.indices, rows.indptr))
+        values = values if values.flags.writeable else values.copy()
         return SparseRows(torch.from_numpy(values), columns, offsets, int(rows.shape[1]))
 
     @property

@@ -74,7 +74,7 @@ def weights_of(sample_weight: Any, x: Inputs, offsets: Tensor | None, positions:
 
 
 def _at_positions(sample_weight: Any, x: Tensor, positions: tuple[int, ...]) -> Tensor:
-    given = sample_weight.detach().cpu() if isinstance(sample_weight, Tensor) else np.asarray(sample_weight)
+    given = sample_weight.detach().cpu() if isinstance(sample_weight, Tensor) else np.array(sample_weight)
     weight = torch.as_tensor(given).double()
     if weight.ndim != 1 + len(positions) or len(weight) != len(x):
         raise DataError(
