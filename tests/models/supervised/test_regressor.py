@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 import likely
 from likely import Regressor
-from likely.core.errors import DataError, SpecError
+from likely.core.errors import DataError, LikelyWarning, SpecError
 from likely.inference import MAP, Ensemble, Exact
 from likely.likelihoods import (
     Binomial,
@@ -246,3 +246,10 @@ def test_a_network_has_no_coefficients():
     for model in (Regressor(), Regressor(network=MLP((4,)), inference=MAP(epochs=1)).fit(X, y)):
         with pytest.raises(AttributeError, match="Regressor has coefficients once it is fitted with a linear network"):
             model.coef_  # noqa: B018
+
+
+def test_a_target_that_is_the_same_everywhere_is_noticed():
+    X = np.arange(8.0).reshape(4, 2)
+    with pytest.warns(LikelyWarning, match=r"y is 3\.0 in every row, so there is nothing to explain"):
+        model = Regressor().fit(X, [3.0, 3.0, np.nan, 3.0])
+    np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import torch
 from sklearn.base import RegressorMixin
 from torch import Tensor
 
-from ...core.errors import DataError, SpecError
+from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.spec import as_spec
 from ...core.validation import check_length, check_level
 from ...data.rows import Inputs
@@ -141,9 +142,23 @@ class Regressor(RegressorMixin, Supervised):
         if not reset and not free and array.shape[1:] != (*self.positions_, *self.target_.shape):
             fitted = rows_of((*self.positions_, *self.target_.shape))
             raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
+        if reset:
+            _warn_of_constant(array)
         return torch.from_numpy(np.array(array, order="C"))  # a copy: reversed or read-only memory suits torch badly
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+
+def _warn_of_constant(y: np.ndarray) -> None:
+    """Targets that are all the same leave nothing to explain, and no scatter to learn a scale from."""
+    seen = y[~np.isnan(y)]
+    if len(y) > 1 and len(seen) and (seen == seen[0]).all():
+        warnings.warn(
+            f"y is {seen[0]} in every row, so there is nothing to explain: the model answers with that number, R² says "
+            "nothing, and a learned scale is as small as it can be. Is it the right column?",
+            LikelyWarning,
+            stacklevel=5,
+        )
