@@ -78,3 +78,11 @@ def test_kinds_numbers_and_text_of_columns():
         as_numbers(series([1.0, math.inf]))
     with pytest.raises(DataError, match="which has no encoding"):
         kind_of(as_frame(pl.DataFrame({"x": [[1, 2]]}))["x"])
+
+
+def test_units_and_centres_lead_back_to_the_column():
+    number = Number("x", mean=3.0, centre=3.0, scale=2.0)
+    encoded = number.encode(series([1.0, 7.0]), "error")[:, 0]
+    np.testing.assert_allclose(number.centres[0] + number.units[0] * encoded, [1.0, 7.0])
+    assert [column.centres for column in COLUMNS] == [[0.0], [3.0, 0.0], [0.0, 0.0, 0.0], [5.0, 0.0, 0.0]]
+    assert Number("x", centre=3.0, scale=0.0).centres == [0.0]  # it is 0 whatever comes

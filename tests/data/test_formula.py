@@ -86,6 +86,20 @@ def test_a_formula_without_an_intercept_has_one_column_for_each_level():
     np.testing.assert_allclose(model.coef_, FRAME.groupby("group").y.mean(), atol=1e-9)
 
 
+def test_a_dot_is_all_other_columns():
+    frame = FRAME[["y", "x1", "group", "age"]].rename(columns={"age": "the age"})
+    written = likely.formula("np.exp(y) ~ x1 + group + `the age`", frame)
+    np.testing.assert_array_equal(likely.formula("np.exp(y) ~ .", frame).X, written.X)
+    assert likely.formula("y ~ . - group", frame).terms == ("x1", "the age")
+    assert likely.formula("y ~ x1 + I(.5 * x1)", frame).terms == ("x1", "I(0.5 * x1)")  # the dot of a number
+
+
+def test_the_intercept_alone_is_a_column_of_ones():
+    design = likely.formula("y ~ 1", FRAME)
+    assert design.terms == ("intercept",)
+    assert design(FRAME.iloc[:3])["intercept"].tolist() == [1.0, 1.0, 1.0]
+
+
 def test_what_a_formula_cannot_read_is_said_in_words_of_the_frame(monkeypatch):
     with pytest.raises(DataError, match=r"`nope` is not present .* Columns are 'x1', 'group'"):
         likely.formula("y ~ nope", FRAME)
@@ -93,8 +107,10 @@ def test_what_a_formula_cannot_read_is_said_in_words_of_the_frame(monkeypatch):
         likely.formula("y ~ x1 +", FRAME)
     with pytest.raises(DataError, match="must be one target"):
         likely.formula("y + x1 ~ age", FRAME)
-    with pytest.raises(DataError, match="no column besides the intercept"):
-        likely.formula("y ~ 1", FRAME)
+    with pytest.raises(DataError, match="no column and no intercept"):
+        likely.formula("y ~ 0", FRAME)
+    with pytest.raises(DataError, match="the dot is all columns besides the target"):
+        likely.formula("y ~ .", FRAME[["y"]])
     with pytest.raises(DataError, match="category that was not seen before: 'z'"):
         likely.formula("y ~ C(group)", FRAME)({"group": ["z"]})
     with pytest.raises(DataError, match="has no target; write it before a tilde"):

@@ -1,14 +1,17 @@
 """Formulas: columns of a frame as rows of numbers, in the notation of R, by the library formulaic.
 
     "y ~ x1 + C(group) + bs(age, df=4)"      y: the target,  1 + x₁ + dummies of group + a spline of age: the columns
+    "y ~ . - id"                             all other columns but one
+    "y ~ 1"                                  the intercept alone: the null model
 
 What was learned from the first frame (levels, knots, means) stays the same for frames to come.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,15 +20,20 @@ from ..core.errors import DataError, LikelyWarning, SpecError
 
 __all__ = ["Formula", "encoded", "library", "right_side"]
 
+DOT = re.compile(r"(?<![\w.)\]])\.(?![\w.])")
+"""A dot that stands alone: of no number and no name."""
+
 
 class Formula:
     """What `likely.formula` gives: columns X with their names, the target y, and the same columns for new frames.
 
     `Regressor().fit(design)` and `Classifier().fit(design)` take it as it is, and it unpacks to (X, y) for others;
     `design(frame)` are the columns of new rows. The intercept is that of the model, so X has no column for it: where
-    the formula leaves it out (`- 1`), `intercept` is False, and the network is `Linear(bias=False)`. Rows with a
-    missing value are left out, with a warning; `kept` are the positions of the others, as offsets and weights need
-    them. The model keeps the formula, also in its file, and takes frames in place of X from then on.
+    the formula leaves it out (`- 1`), `intercept` is False, and `fit(design)` takes `Linear(bias=False)` for
+    `Linear()`. So it does for the null model, `y ~ 1`, whose one column is the intercept. A dot is all columns that are
+    not part of the target. Rows with a missing value are left out, with a warning; `kept` are the positions of the
+    others. Weights, offsets and exposures beside `fit(design)` may have an entry for each row of the frame, or for
+    each row kept. The model keeps the formula, also in its file, and takes frames in place of X from then on.
 
     >>> from likely import Regressor
     >>> rows = {"y": [1.0, 3.0, 2.0, 4.0], "x": [0.0, 1.0, 0.0, 1.0], "group": ["a", "a", "b", "b"]}
@@ -40,9 +48,9 @@ class Formula:
     def __init__(self, formula: str, frame: Any) -> None:
         if not isinstance(formula, str):
             raise SpecError(f'formula={formula!r} must be text, such as "y ~ x1 + C(group)".')
-        self.formula = formula
         formulaic, table = library(), _as_pandas(frame)
         with _as_data_errors(formula, table):
+            self.formula = formula = _without_dot(formula, [str(name) for name in table.columns])
             parsed = formulaic.Formula(formula)
             sides = parsed if hasattr(parsed, "rhs") else None
             matrix = right_side(parsed).get_model_matrix(table, context={"np": np})
@@ -65,7 +73,10 @@ class Formula:
             )
         self.X: Any = _columns(matrix.loc[self.kept], formula)
         self.y: Any = None if target is None else target.loc[self.kept]
-        self.intercept: bool = "Intercept" in matrix.columns
+        self.rows = len(table)
+        self.null: bool = list(matrix.columns) == ["Intercept"]
+        """Whether its one column is the intercept."""
+        self.intercept: bool = "Intercept" in matrix.columns and not self.null
 
     @property
     def terms(self) -> tuple[str, ...]:
@@ -144,12 +155,32 @@ def _target(side: Any, table: Any) -> Any:
     return pandas.Series(np.asarray(matrix.iloc[:, -1], dtype=float), index=table.index, name=name)
 
 
+def _without_dot(formula: str, names: Sequence[str]) -> str:
+    """The formula with a dot on its right side written out: all columns that are not part of the target.
+
+    >>> _without_dot("np.log(y) ~ .^2 - b", ["y", "a", "b", "the year"])
+    'np.log(y) ~ (a + b + `the year`)^2 - b'
+    """
+    left, tilde, right = formula.rpartition("~")
+    parts = re.split(r"""(`[^`]*`|'[^']*'|"[^"]*")""", right)  # what is quoted stays as it is
+    if not any(DOT.search(part) for part in parts[::2]):
+        return formula
+    used = library().Formula(left).required_variables if left.strip() else set()
+    others = [name if name.isidentifier() else f"`{name}`" for name in names if name not in used]
+    if not others:
+        raise DataError(f"formula={formula!r}: the dot is all columns besides the target, and the frame has no other.")
+    parts[::2] = [DOT.sub(f"({' + '.join(others)})", part) for part in parts[::2]]
+    return f"{left}{tilde}{''.join(parts)}"
+
+
 def _columns(matrix: Any, formula: str) -> Any:
-    columns = matrix.drop(columns="Intercept", errors="ignore")
-    if not columns.shape[1]:
-        raise DataError(f"{formula!r} has no column besides the intercept; there is nothing to learn from.")
     import pandas
 
+    columns = matrix.drop(columns="Intercept", errors="ignore")
+    if not columns.shape[1] and not matrix.shape[1]:
+        raise DataError(f"{formula!r} has no column and no intercept; there is nothing to learn.")
+    if not columns.shape[1]:
+        return pandas.DataFrame({"intercept": np.ones(len(matrix))})
     return pandas.DataFrame(np.asarray(columns, dtype=float), columns=[str(name) for name in columns.columns])
 
 

@@ -7,11 +7,12 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import likely
-from likely import Classifier, Regressor, TableModel, priors
-from likely.core.errors import DataError, LikelyWarning, SpecError
-from likely.inference import MAP, NUTS, Exact, Laplace
-from likely.likelihoods import NegativeBinomial, Normal, Ordinal, Poisson
-from likely.networks import MLP
+from likely import Classifier, Regressor, TableModel, likelihoods, priors
+from likely.core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
+from likely.inference import MAP, NUTS, AdversarialTraining, Ensemble, Exact, Laplace
+from likely.likelihoods import Gamma, NegativeBinomial, Normal, Ordinal, Poisson
+from likely.networks import MLP, Linear
+from likely.optim import LBFGS
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(200, 3)) * [1.0, 10.0, 0.1]
@@ -108,11 +109,37 @@ def test_a_table_tells_its_columns_in_their_own_units():
     expected = smf.ols(f"y ~ age + C(city, Treatment('{reference}'))", frame).fit()
     others = [f"C(city, Treatment('{reference}'))[T.{c}]" for c in ("Bern", "Oslo", "Rome") if c != reference]
     names = ["age", *others]
-    np.testing.assert_allclose(summary.standard_error[:3], expected.bse[names], rtol=1e-4)  # encoded in float32
-    np.testing.assert_allclose(summary.estimate[:3], expected.params[names], rtol=1e-4)
+    np.testing.assert_allclose(summary.standard_error, expected.bse[[*names, "Intercept"]], rtol=1e-6)
+    np.testing.assert_allclose(summary.estimate, expected.params[[*names, "Intercept"]], rtol=1e-6)
     assert summary.terms[0] == "age"
+    np.testing.assert_allclose(model.summary(frame).standard_error, summary.standard_error, rtol=1e-6)
     robust = model.summary(frame, clusters="city")
     assert robust.errors == "cluster"
+
+
+def test_the_terms_of_a_table_add_up_to_its_predictions(tmp_path):
+    frame = pd.DataFrame({"age": 50 + 10 * X[:, 0], "year": 2000.0 + X[:, 1], "level": THREE, "y": Y})
+    full = TableModel(Regressor(inference=Exact("full")), "y").fit(frame[["age", "year", "y"]])
+    plain = TableModel(Regressor(), "y").fit(frame[["age", "year", "y"]])
+    for model in (full, plain):
+        age, year, intercept = model.summary().estimate
+        np.testing.assert_allclose(intercept + age * frame.age + year * frame.year, model.predict(frame), atol=1e-5)
+    np.testing.assert_allclose(full.summary().lower, plain.summary().lower, rtol=1e-6)
+    plain.save(tmp_path / "model.likely")
+    again = likely.load(tmp_path / "model.likely")
+    np.testing.assert_allclose(again.summary().standard_error, plain.summary().standard_error, rtol=1e-9)
+    flat = TableModel(Regressor(network=Linear(bias=False)), "y").fit(frame[["age", "year", "y"]])
+    age, year, intercept = flat.summary().estimate
+    np.testing.assert_allclose(intercept + age * frame.age + year * frame.year, flat.predict(frame), atol=1e-5)
+
+
+def test_cut_points_of_a_table_are_those_of_its_raw_columns():
+    frame = pd.DataFrame({"age": 50 + 10 * X[:, 0], "level": THREE})
+    told = TableModel(Classifier(Ordinal()), "level").fit(frame).summary()
+    raw = Classifier(Ordinal()).fit(frame[["age"]], frame.level).summary()
+    assert told.terms == raw.terms
+    np.testing.assert_allclose(told.estimate, raw.estimate, rtol=1e-5)
+    np.testing.assert_allclose(told.standard_error, raw.standard_error, rtol=1e-5)
 
 
 def test_a_file_keeps_the_table(tmp_path):
@@ -134,9 +161,9 @@ def test_a_flat_posterior_agrees_with_standard_errors():
 def test_posteriors_are_told_by_quantiles():
     model = Classifier(prior=priors.Normal(1.0), inference=Laplace()).fit(X, LABELS)
     summary = model.summary(level=0.8)
-    drawn = Classifier(prior=priors.Normal(1.0), inference=NUTS(chains=20, draws=20, warmup=60), random_state=0)
+    drawn = Classifier(prior=priors.Normal(1.0), inference=NUTS(chains=8, draws=150, warmup=200), random_state=0)
     other = drawn.fit(X, LABELS).summary(level=0.8)
-    # two ways to the same posterior: with 400 draws, spreads are apart by half in less than one run of a million
+    # two ways to the same posterior: with 1200 draws, spreads are apart by half in less than one run of a million
     assert np.all(np.abs(np.log(summary.standard_error / other.standard_error)) < 0.5)
     assert np.all((summary.lower < summary.estimate) & (summary.estimate < summary.upper))
 
@@ -158,11 +185,58 @@ def test_posteriors_are_told_by_quantiles():
         (lambda: Regressor().fit(X, Y).summary(X, Y, clusters=[1, 2]), DataError, "clusters has 2 labels"),
         (lambda: Regressor().fit(X, Y).summary(X, Y, clusters=np.ones(200)), DataError, "one label only"),
         (lambda: Regressor().fit(X, Y).summary(X, Y, errors="cluster"), DataError, "needs clusters="),
+        (
+            lambda: Regressor().fit(X, Y).summary(X, Y, clusters=["a", None] + ["b"] * 198),
+            DataError,
+            r"no label at row 1 \(found None\)",
+        ),
+        (
+            lambda: Regressor().fit(X, Y).summary(X, Y, clusters=[1.0] * 199 + [np.nan]),
+            DataError,
+            r"no label at row 199 \(found nan\)",
+        ),
+        (
+            lambda: Regressor(Gamma()).fit(X, np.exp(Y)).summary(X, np.exp(Y), errors="quasi"),
+            SpecError,
+            r"Gamma\(\) has a scale of its own",
+        ),
     ],
 )
 def test_where_there_is_no_table_it_says_why(question, error, message):
     with pytest.raises(error, match=message):
         question()
+
+
+@pytest.mark.parametrize(
+    "inference", [Ensemble(3, by=MAP(epochs=2)), AdversarialTraining(by=Ensemble(2, by=MAP(epochs=1)))]
+)
+def test_fits_that_are_no_posterior_have_no_standard_errors(inference):
+    with pytest.raises(SpecError, match=r"not draws from p\(θ \| data\)"):
+        Regressor(inference=inference, random_state=0).fit(X, Y).summary()
+
+
+def test_a_likelihood_without_curvature_has_none_either():
+    model = Regressor(likelihoods.Laplace()).fit(X, Y)
+    for rows in ((), (X, Y)):
+        with pytest.raises(SpecError, match=r"Laplace\(\): the log-likelihood has no curvature .* coef_"):
+            model.summary(*rows)
+
+
+def test_parameters_are_counted_by_what_columns_tell_apart():
+    """Where classes are separated, the information of the coefficients is lost in rounding; they are counted still."""
+    parted = (X[:, 0] > 0).astype(int)
+    with pytest.warns(ConvergenceWarning, match="separated"):
+        facts = Classifier().fit(X, parted).summary().facts
+    assert facts["aic"] / 2 + facts["log_likelihood"] == pytest.approx(4)
+    doubled = Classifier().fit(X[:, [0, 1, 0]], THREE).summary().facts
+    assert doubled["aic"] / 2 + doubled["log_likelihood"] == pytest.approx(2 * 3)
+
+
+def test_training_that_stopped_early_says_so_and_training_to_the_end_has_errors():
+    with pytest.raises(SpecError, match=r"MAP\(epochs=3\) stopped short of the maximum .* would gain"):
+        Regressor(inference=MAP(epochs=3)).fit(X, Y).summary()
+    trained = Classifier(inference=MAP(LBFGS(), epochs=50, batch_size=None, tol=1e-6)).fit(X, LABELS).summary()
+    np.testing.assert_allclose(trained.standard_error, Classifier().fit(X, LABELS).summary().standard_error, rtol=1e-2)
 
 
 def test_other_rows_than_those_of_the_fit_are_noticed():

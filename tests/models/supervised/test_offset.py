@@ -181,5 +181,5 @@ def test_what_does_not_fit_is_refused_with_the_remedy():
         Regressor(Poisson(), MLP(), inference=MAP(validation=(X, COUNTS))).fit(X, COUNTS, exposure=TIME)
     with pytest.raises(DataError, match="For rates, give the counts, and exposure="):
         Regressor(Poisson()).fit(X, COUNTS / TIME, sample_weight=TIME)
-    with pytest.raises(SpecError, match="a family without a scale of its own"):
+    with pytest.raises(SpecError, match="has a scale of its own, which its standard errors account for"):
         Regressor().fit(X, OFFSET).summary(X, OFFSET, errors="quasi")

@@ -25,8 +25,6 @@ from ...core.random import isolated, seed_of
 from ...core.spec import as_spec
 from ...core.threads import threads_for
 from ...core.validation import device_of
-from ...data.formula import Formula
-from ...data.kept_formula import KeptFormula
 from ...data.rows import Inputs, Ragged, Rows, row_size
 from ...inference import Inference, Posterior, Problem, automatic
 from ...inference.dataset import Dataset
@@ -37,9 +35,10 @@ from ...likelihoods.offset import Moved
 from ...networks import MLP, Linear
 from ..reports import Reports
 from .build import Sample, baseline, plan
-from .coefficients import recorded
+from .coefficients import kept_summary, recorded
 from .constants import constants_of
 from .files import restore, state_of
+from .formulas import opened
 from .inputs import kind_of, read_inputs
 from .linear_reports import LinearReports
 from .offset import offset_of, part_of, with_offset
@@ -80,6 +79,8 @@ class Supervised(LinearReports, Reports, Estimator):
     likelihood_: Likelihood
     posterior_: Posterior
     offset_: bool = False
+    without_intercept_: bool = False
+    """Whether the formula of the fit asked for a linear network without a bias."""
     log_prob_kind_: ClassVar[str] = "exact"
 
     # --- what differs -------------------------------------------------------------------------------------------
@@ -109,10 +110,7 @@ class Supervised(LinearReports, Reports, Estimator):
         many, a row was counted, and multiplies the mean exp(η). Both are asked for again in predictions.
         """
         self.__dict__.pop("posterior_", None)  # a fit that fails leaves no model of other data behind
-        self.__dict__.pop("formula_", None)
-        if isinstance(X, Formula):
-            self.formula_ = KeptFormula.of(X)
-            X, y = X if y is None else (X.X, y)
+        X, y, sample_weight, offset, exposure = opened(self, X, y, sample_weight, offset, exposure)
         x = read_inputs(self, X, reset=True)
         self.kind_ = kind_of(x)
         targets = self._read_targets(y, x, reset=True)
@@ -163,10 +161,10 @@ class Supervised(LinearReports, Reports, Estimator):
         with _in_range(inference), threads_for(self.plan_.footprint[0] * rows_per_step(inference, len(data))):
             posterior = inference.fit(problem)
         _check_parameters(posterior)
-        told = recorded(self, problem, posterior) if "eta" in inference.needs else None
-        if told is not None:
-            posterior.info["summary"] = told
         self.posterior_ = posterior
+        if self.plan_.linear and data.plain:
+            exact = placed(data, torch.float64, device, self.plan_.integer)
+            posterior.info |= recorded(self, problem, exact, posterior, solved="eta" in inference.needs)
         self._constants = {name: value for name, value in constants_of(self, posterior).items() if math.isfinite(value)}
         return self
 
@@ -361,9 +359,13 @@ class Supervised(LinearReports, Reports, Estimator):
         return tags
 
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
-        return state_of(self)
+        learned, tensors = state_of(self)
+        learned |= {"without_intercept": True} if self.without_intercept_ else {}
+        told = kept_summary(self)  # for who reads the file without building the model
+        return learned | ({} if told is None else {"summary": told}), tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self.without_intercept_ = learned.get("without_intercept", False) is True
         restore(self, learned, tensors)
 
 

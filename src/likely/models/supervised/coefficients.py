@@ -1,52 +1,45 @@
-"""How sure the coefficients of a fitted linear model are, as a `Summary`.
+"""How sure the coefficients of a fitted linear model are, as a `Summary`: from its rows, its file or its posterior.
 
-    se² = diag A⁻¹ of the observed information, or diag A⁻¹BA⁻¹ (robust; `inference/linear/information.py`)
-
-For a Bayesian model: the mean, the standard deviation and the quantiles of the posterior of each coefficient.
+At a maximum of the likelihood: standard errors, intervals and tests (`standard_errors.py`). For a Bayesian model: the
+mean, the standard deviation and the quantiles of the posterior of each coefficient (`posterior_terms.py`).
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from scipy import stats
-from torch import Tensor
 
-from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
+from ...core.errors import DataError, LikelyError, LikelyWarning, ModelFileError, SpecError
 from ...core.validation import check_level
-from ...inference import Conditional, GaussianPosterior, Posterior, Problem
+from ...inference import Conditional, Posterior, Problem
 from ...inference.dataset import Dataset
-from ...inference.linear.design import Design, Regression
-from ...inference.linear.information import Information, information, meat, pseudo_inverse
+from ...inference.linear.design import Design
 from ...likelihoods.offset import _WithOffset
-from ...likelihoods.ordinal import cut_points
 from ...priors import Flat
-from .constants import constants_of
-from .fit_measures import deviance_of, dispersion_of
+from .fit_measures import measures_of
+from .formulas import unpacked
+from .posterior_terms import constants_beside, is_bayesian, of_posterior
+from .standard_errors import Found, found_by, groups_of
 from .summary import Summary
+from .terms import Columns, estimates, raw_columns, terms_of
 from .texts import prior_of
 
-__all__ = ["Columns", "recorded", "summarise"]
+__all__ = ["kept_summary", "recorded", "summarise"]
 
 ERRORS = ("model", "quasi", "HC0", "HC1", "HC2", "HC3", "cluster")
-DRAWS = 4_000
-"""Parameter vectors that tell the quantiles of a posterior which is not a set of draws."""
 WORK = 1 << 25
 """Rows × parameters² up to which a fit also finds standard errors: some milliseconds."""
-
-
-class Columns(NamedTuple):
-    """What the columns of X are called, and the unit that each is measured in: x = raw / unit."""
-
-    names: list[str]
-    units: np.ndarray
+TERMS = 1_000
+"""Up to which a file holds the table, for who reads it without building the model."""
+AT_MAXIMUM = 5e-4
+"""What a Newton step may still add to the log-likelihood, per parameter, where standard errors are told."""
+MISSING = "The fit was too large to find standard errors on its way; ask summary(X, y) with its rows."
 
 
 def summarise(
@@ -62,31 +55,7 @@ def summarise(
     offset: Any = None,
     exposure: Any = None,
 ) -> Summary:
-    """The table of a fitted model; see `Supervised.summary`. Estimates are told in the units of the raw `columns`."""
-    beside = {"offset": offset, "exposure": exposure}
-    told = _summary(model, X, y, sample_weight, errors, clusters, level, beside)
-    if columns is None:
-        return told
-    constants = _constants(model)
-    unit = np.append(columns.units, np.ones(len(constants)))
-    names = [*columns.names, *constants]
-    unit = np.tile(unit, len(told.terms) // len(unit))
-    heads = [term.rpartition(": ")[0] for term in told.terms]  # of a class, an output or a number of η
-    terms = [f"{head}: {names[i % len(names)]}" if head else names[i % len(names)] for i, head in enumerate(heads)]
-    scaled = {name: getattr(told, name) / unit for name in ("estimate", "standard_error", "lower", "upper")}
-    return replace(told, terms=tuple(terms), **scaled)
-
-
-def _summary(
-    model: Any,
-    X: Any,
-    y: Any,
-    sample_weight: Any,
-    errors: str,
-    clusters: Any,
-    level: float,
-    beside: Mapping[str, Any],
-) -> Summary:
+    """The table of a fitted model; see `Supervised.summary`. Terms are told in the units of the raw `columns`."""
     check_level(level)
     if errors not in ERRORS:
         raise SpecError(f"errors={errors!r} is not known; use one of {', '.join(map(repr, ERRORS))}.")
@@ -97,144 +66,131 @@ def _summary(
         )
     posterior = model.posterior_
     if not posterior.single:
-        return _of_posterior(model, posterior, float(level))
+        _check_bayesian(model, posterior)
+        return of_posterior(model, posterior, float(level), columns)
     _check_prior(model)
+    X, y, sample_weight, offset, exposure, clusters = unpacked(X, y, sample_weight, offset, exposure, clusters)
     if (X is None) != (y is None):
         raise DataError("summary() needs both X and y, the rows that the model was fitted on, or neither.")
     if X is not None:
+        beside = {"offset": offset, "exposure": exposure}
         data = model._encode(model.likelihood_, X, y, sample_weight, torch.float64, posterior.weights.device, **beside)
-        return _of_rows(model, data, errors, clusters, float(level))
+        return _of_rows(model, data, errors, clusters, float(level), columns)
     if errors != "model" or clusters is not None:
         raise DataError(f"errors={errors!r} is found from the rows of the fit: summary(X, y, errors={errors!r}).")
     known = posterior.info.get("summary")
     if known is None:
-        raise DataError("The fit was too large to find standard errors on its way; ask summary(X, y) with its rows.")
-    return _table(model, _errors_of(known, len(_terms(model))), known["df"], known["facts"], "model", float(level))
+        raise DataError(MISSING)
+    if isinstance(known, dict) and "reason" in known:
+        raise SpecError(str(known["reason"]))
+    told = _errors_of(known, "standard_error" if columns is None else "raw_standard_error", terms_of(model, columns))
+    return _table(model, told, known["df"], known["facts"], "model", float(level), columns)
 
 
-def _errors_of(known: Any, terms: int) -> np.ndarray:
-    """Standard errors from a file, which may hold anything."""
-    values = known.get("standard_error") if isinstance(known, dict) else None
-    sound = isinstance(values, list) and all(value is None or type(value) in (int, float) for value in values)
-    plain = isinstance(known, dict) and isinstance(known.get("facts"), dict)
-    numbers = plain and all(type(value) in (int, float) for value in known["facts"].values())
-    if (
-        not sound
-        or not numbers
-        or len(values or ()) != terms
-        or type(known.get("df", 0)) not in (int, float, type(None))
-    ):
-        raise ModelFileError("The file does not fit its own specs: its standard errors are not those of its terms.")
-    return np.array([math.nan if value is None else float(value) for value in values or ()])
-
-
-def recorded(model: Any, problem: Problem, posterior: Posterior) -> dict[str, Any] | None:
-    """What `summary()` tells without the rows, for `posterior.info`; None where it is not known, or not cheap."""
-    module, prior = posterior.module, problem.prior
-    if (
-        not model.plan_.linear
-        or not posterior.single
-        or prior != Flat()
-        or not isinstance(problem.objective, Conditional)
-    ):
+def kept_summary(model: Any) -> dict[str, Any] | None:
+    """What `summary()` tells without the rows, as plain data for a file; None where it tells nothing, or very much."""
+    if not model.plan_.linear or len(terms_of(model)) > TERMS:
         return None
+    try:
+        return summarise(model, None, None, None, "model", None, 0.95, raw_columns(model)).to_json()
+    except LikelyError:
+        return None
+
+
+def recorded(model: Any, problem: Problem, data: Dataset, posterior: Posterior, *, solved: bool) -> dict[str, Any]:
+    """What `summary()` tells without the rows, as an entry of `posterior.info`; {} where it is not known, or not cheap.
+
+    `data` are the rows of the fit in double precision. Unless the method `solved` for the maximum, the gradient says
+    whether training came to it.
+    """
+    if not posterior.single or not isinstance(problem.objective, Conditional) or problem.prior != Flat():
+        return {}
     parameters = sum(value[0].numel() for value in posterior.parameters.values())
-    if len(problem.data) * parameters**2 > WORK or not problem.data.plain:
-        return None
-    design = Design(problem, module, module.linear)  # type: ignore[arg-type]
-    told = _told(model, design)
-    errors = [value if math.isfinite(value) else None for value in np.concatenate(told.errors).tolist()]
-    return {"standard_error": errors, "df": told.df if math.isfinite(told.df) else None, "facts": told.facts}
+    if len(data) * parameters**2 > WORK:
+        return {}
+    module = posterior.module_of(0).double()
+    design = Design(problem.with_(data=data), module, module.linear)  # type: ignore[arg-type]
+    try:
+        found = found_by(model, design, columns=raw_columns(model))
+    except SpecError as error:
+        return {"summary": {"reason": str(error)}}
+    if not solved and found.gain > AT_MAXIMUM * parameters:
+        return {"summary": {"reason": _stopped(model, found.gain)}}
+    told = {"standard_error": _plain(found.errors), "df": found.df if math.isfinite(found.df) else None}
+    raw = {} if found.raw_errors is None else {"raw_standard_error": _plain(found.raw_errors)}
+    return {"summary": told | raw | {"facts": found.facts}}
 
 
-@dataclass(frozen=True)
-class _Told:
-    errors: list[np.ndarray]
-    df: float
-    facts: dict[str, float]
-    design: Design
-    parts: list[Information]
-
-
-def _told(model: Any, design: Design, errors: str = "model", clusters: Tensor | None = None) -> _Told:
-    """Standard errors of the terms of each regression."""
-    likelihood, found, parts, df = design.problem.likelihood, [], [], math.inf
-    least_squares = likelihood.least_squares and likelihood.known_scale() is None
-    counted = 0
-    for output in range(design.outputs):
-        regression = design.regression(output)
-        part = information(regression, likelihood)
-        covariance, null = pseudo_inverse(part.matrix)
-        rank = len(part.matrix) - null.shape[1]
-        if least_squares:  # of the coefficients alone: where nothing is left over, the rows say nothing of σ either
-            own = len(part.matrix) - design.shared
-            rank = own - pseudo_inverse(part.matrix[:own, :own])[1].shape[1]
-        free = part.total - rank
-        if errors not in ("model", "quasi"):
-            covariance = _sandwich(regression, likelihood, covariance, errors, clusters, part.total, free)
-        elif least_squares:  # σ² by its unbiased estimate, as in every table of a regression
-            covariance = covariance * (part.total / free if free > 0 else math.nan)
-            df = float(free) if free > 0 else math.inf
-        found.append(_errors(model, design, output, covariance, null))
-        parts.append(part)
-        counted += rank
-    log_likelihood, total = sum(part.log_likelihood for part in parts), parts[0].total
-    facts = {
-        "rows": total,
-        "log_likelihood": log_likelihood,
-        "aic": 2 * counted - 2 * log_likelihood,
-        "bic": counted * math.log(total) - 2 * log_likelihood,
-    }
-    return _Told(found, df, facts, design, parts)
-
-
-def _sandwich(
-    regression: Regression, likelihood: Any, bread: Tensor, errors: str, clusters: Tensor | None, n: float, free: float
-) -> Tensor:
-    if errors == "cluster":
-        assert clusters is not None
-        groups = int(clusters.max()) + 1
-        factor = groups / (groups - 1) * (n - 1) / free
-        return factor * bread @ meat(regression, likelihood, bread, "HC0", clusters) @ bread
-    factor = n / free if errors == "HC1" else 1.0
-    return factor * bread @ meat(regression, likelihood, bread, errors, None) @ bread  # type: ignore[arg-type]
-
-
-def _of_rows(model: Any, data: Dataset, errors: str, clusters: Any, level: float) -> Summary:
+def _of_rows(model: Any, data: Dataset, errors: str, clusters: Any, level: float, columns: Columns | None) -> Summary:
     posterior, likelihood = model.posterior_, model.likelihood_
-    paired = isinstance(data.y, Tensor) and data.y.ndim > 1 + len(data.positions) + likelihood.event_dim
+    paired = (
+        data.y.ndim > 1 + len(data.positions) + likelihood.event_dim if data.plain and data.y is not None else False
+    )
     family = _WithOffset(likelihood) if paired else likelihood
     problem = Problem(lambda seed: posterior.module, Conditional(family), Flat(), data, seed=0)
     module = posterior.module_of(0).double()
     design = Design(problem, module, module.linear)
-    groups = _groups(clusters, len(data)) if errors == "cluster" or clusters is not None else None
-    if errors == "quasi" and (design.shared or likelihood.least_squares or likelihood.labels):
+    used = "cluster" if clusters is not None else errors
+    groups = groups_of(clusters, len(data)) if used == "cluster" else None
+    if errors == "quasi":
+        _check_quasi(likelihood, design)
+    found = found_by(model, design, used, groups, columns)
+    _warn_of_gradient(found, design)
+    measures = measures_of(design, likelihood, found.coefficients)
+    scale = math.sqrt(measures["dispersion"]) if used == "quasi" else 1.0
+    told = scale * (found.errors if found.raw_errors is None else found.raw_errors)
+    df = found.df if used == "model" else math.inf
+    return _table(model, told, df, found.facts | measures, used, level, columns)
+
+
+def _table(
+    model: Any,
+    errors: np.ndarray,
+    df: float | None,
+    facts: Mapping[str, Any],
+    kind: str,
+    level: float,
+    columns: Columns | None,
+) -> Summary:
+    df = math.inf if df is None else df
+    estimate = estimates(model, model.posterior_.parameters, columns)[0].cpu().numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = estimate / errors
+    reference = stats.norm if math.isinf(df) else stats.t(df)
+    reach = reference.ppf(0.5 + level / 2) * errors
+    p_value = 2 * reference.sf(np.abs(statistic))
+    bounds = estimate - reach, estimate + reach
+    beside = constants_beside(model, model.posterior_)
+    terms = terms_of(model, columns)
+    return Summary(terms, estimate, errors, *bounds, statistic, p_value, level, kind, df, dict(facts), beside)
+
+
+def _plain(errors: np.ndarray) -> list[float | None]:
+    return [value if math.isfinite(value) else None for value in errors.tolist()]
+
+
+def _errors_of(known: Any, name: str, terms: tuple[str, ...]) -> np.ndarray:
+    """Standard errors from a file, which may hold anything."""
+    values = known.get(name) if isinstance(known, dict) else None
+    if values is None and isinstance(known, dict) and "standard_error" in known:
+        raise DataError("The model has no standard errors in the units of its columns; ask summary(frame) for them.")
+    sound = isinstance(values, list) and all(value is None or type(value) in (int, float) for value in values)
+    plain = isinstance(known, dict) and isinstance(known.get("facts"), dict)
+    numbers = plain and all(type(value) in (int, float) for value in known["facts"].values())
+    degrees = isinstance(known, dict) and type(known.get("df", "")) in (int, float, type(None))
+    if not sound or not numbers or not degrees or len(values or ()) != len(terms):
+        raise ModelFileError("The file does not fit its own specs: its standard errors are not those of its terms.")
+    return np.array([math.nan if value is None else float(value) for value in values or ()])
+
+
+# --- where there is no table -----------------------------------------------------------------------------------------
+def _check_bayesian(model: Any, posterior: Posterior) -> None:
+    if not is_bayesian(model, posterior):
         raise SpecError(
-            'errors="quasi" multiplies the variance of a family without a scale of its own, such as Poisson or '
-            f'Binomial; {likelihood!r} has one, or has labels. Use errors="model", or "HC1" for robust ones.'
+            f"inference={model.inference!r} gives several sets of parameters, but not draws from p(θ | data): how far "
+            "they lie apart says how fits differ, not how sure the rows make a coefficient. Fit with the default "
+            "inference for standard errors, or with Exact('full'), Laplace() or NUTS() for a posterior."
         )
-    told = _told(model, design, "cluster" if groups is not None else errors, groups)
-    for part in told.parts:
-        _check_gradient(part)
-    facts = dict(told.facts)
-    facts["deviance"] = sum(deviance_of(design.regression(k), likelihood) for k in range(design.outputs))
-    facts["dispersion"] = dispersion_of(design.regression(0), likelihood, len(told.errors[0]))
-    used = "cluster" if groups is not None else errors
-    scale = math.sqrt(facts["dispersion"]) if used == "quasi" else 1.0
-    return _table(
-        model, scale * np.concatenate(told.errors), told.df if errors == "model" else math.inf, facts, used, level
-    )
-
-
-def _groups(clusters: Any, rows: int) -> Tensor:
-    if clusters is None:
-        raise DataError('errors="cluster" needs clusters=, a label for each row.')
-    _, index = np.unique(np.asarray(clusters), return_inverse=True)
-    if index.shape != (rows,):
-        raise DataError(f"clusters has {index.size} labels; X has {rows} rows.")
-    if index.max() < 1:
-        raise DataError("clusters has one label only; robust errors need several groups.")
-    return torch.from_numpy(index)
 
 
 def _check_prior(model: Any) -> None:
@@ -246,142 +202,31 @@ def _check_prior(model: Any) -> None:
         )
 
 
-def _check_gradient(part: Information) -> None:
-    """The rows must be those of the fit: there the gradient is 0, in units of what the rows tell."""
-    inverse, _ = pseudo_inverse(part.matrix)
-    steps = float(part.gradient @ inverse @ part.gradient)
-    if steps > 1e-3 * len(part.gradient):
-        warnings.warn(
-            f"The log-likelihood of these rows is not at its maximum (a Newton step would gain {steps / 2:.3g} nats): "
-            "standard errors hold for the rows and weights that the model was fitted on, to convergence.",
-            LikelyWarning,
-            stacklevel=4,
+def _check_quasi(likelihood: Any, design: Design) -> None:
+    told = f'errors="quasi" is for counts that vary more than a Poisson or a Binomial says; {likelihood!r}'
+    if likelihood.labels:
+        raise SpecError(f'{told} has labels, whose variance follows from their mean. Use errors="model" or "HC1".')
+    if design.shared or likelihood.least_squares or design.layer.out_features > 1:
+        raise SpecError(
+            f"{told} has a scale of its own, which its standard errors account for. "
+            'Use errors="model", or "HC1" for robust ones.'
         )
 
 
-# --- terms ------------------------------------------------------------------------------------------------------------
-def _names(model: Any) -> list[str]:
-    """A name for each column of the design, and then for what is not of a column."""
-    width = model.posterior_.parameters["network.weight"].shape[-1]
-    names = list(getattr(model, "feature_names_in_", [f"x{i}" for i in range(width)]))
-    return [str(name) for name in names] + _constants(model)
-
-
-def _constants(model: Any) -> list[str]:
-    """What is not of a column: the intercept, or the cut points between labels in order."""
-    if model.likelihood_.ordered:
-        return [f"{low} | {high}" for low, high in itertools.pairwise(model.classes_)]
-    return ["intercept"] * ("network.bias" in model.posterior_.parameters)
-
-
-def _is_softmax(model: Any, own: int) -> bool:
-    return bool(model.likelihood_.labels) and own > 1
-
-
-def _terms(model: Any) -> list[str]:
-    """Terms in the order of estimates: for each output, for each number of η (against the first class), each column."""
-    weight = model.posterior_.parameters["network.weight"]
-    outputs = math.prod(model.plan_.positions)
-    own = weight.shape[1] // outputs
-    if _is_softmax(model, own):
-        heads = [f"{model.classes_[k]}: " for k in range(1, own)]
-    else:
-        heads = [""] if own == 1 else [f"η{k + 1}: " for k in range(own)]
-    places = [""] if outputs == 1 else [f"y{k}: " for k in range(outputs)]
-    return [place + head + name for place in places for head in heads for name in _names(model)]
-
-
-def _estimates(model: Any, parameters: Mapping[str, Tensor]) -> Tensor:
-    """(members, terms) from stacked weights (members, outputs · own, d) and biases (members, outputs · own)."""
-    weight, bias = parameters["network.weight"].double(), parameters.get("network.bias")
-    outputs = math.prod(model.plan_.positions)
-    softmax = _is_softmax(model, weight.shape[1] // outputs)
-    whole = weight if bias is None else torch.cat([weight, bias.double().unsqueeze(-1)], -1)
-    whole = whole.unflatten(-2, (outputs, -1))
-    if model.likelihood_.ordered:  # one number of η, whose intercept is part of the cut points
-        cuts = cut_points(parameters["shared"].double()).reshape(len(whole), outputs, 1, -1)
-        cuts = cuts if bias is None else cuts - whole[..., -1:]
-        whole = torch.cat([whole[..., : weight.shape[-1]], cuts], -1)
-    if softmax:
-        whole = whole[..., 1:, :] - whole[..., :1, :]
-    return whole.flatten(-3)
-
-
-def _errors(model: Any, design: Design, output: int, covariance: Tensor, null: Tensor) -> np.ndarray:
-    """Standard errors of the terms of one regression; NaN where the rows do not determine a term."""
-    own = design.layer.out_features // design.outputs
-    width = design.layer.in_features + int(design.layer.bias is not None)
-    contrast = torch.eye(own * width, len(covariance), dtype=covariance.dtype)
-    if _is_softmax(model, own):
-        contrast = (contrast.unflatten(0, (own, width))[1:] - contrast.unflatten(0, (own, width))[:1]).flatten(0, 1)
-    if model.likelihood_.ordered:
-        contrast = _of_cuts(contrast[: design.layer.in_features], design, output)
-    variance = ((contrast @ covariance) * contrast).sum(-1).clamp_min(0)
-    if null.shape[1]:
-        moved = (contrast @ null).abs().amax(-1) > 1e-6 * null.abs().amax()
-        variance = torch.where(moved, math.nan, variance)
-    return variance.sqrt().numpy()
-
-
-def _of_cuts(columns: Tensor, design: Design, output: int) -> Tensor:
-    """Derivatives of the coefficients and of the cut points, less the intercept, in all parameters."""
-    assert design.module.shared is not None
-    constants = design.module.shared.detach().view(-1, design.shared)[output].double()
-    inner = torch.func.jacrev(cut_points)(constants)
-    cuts = columns.new_zeros(len(inner), columns.shape[1])
-    cuts[:, -design.shared :] = inner
-    if design.layer.bias is not None:
-        cuts[:, design.layer.in_features] = -1.0
-    return torch.cat([columns, cuts])
-
-
-def _table(
-    model: Any, errors: np.ndarray, df: float | None, facts: Mapping[str, Any], kind: str, level: float
-) -> Summary:
-    df = math.inf if df is None else df
-    parameters = model.posterior_.parameters
-    estimate = _estimates(model, parameters)[0].cpu().numpy()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = estimate / errors
-    reference = stats.norm if math.isinf(df) else stats.t(df)
-    reach = reference.ppf(0.5 + level / 2) * errors
-    p_value = 2 * reference.sf(np.abs(statistic))
-    bounds = estimate - reach, estimate + reach
-    beside = _beside(model, model.posterior_)
-    return Summary(
-        tuple(_terms(model)), estimate, errors, *bounds, statistic, p_value, level, kind, df, dict(facts), beside
+def _stopped(model: Any, gain: float) -> str:
+    return (
+        f"inference={model.inference!r} stopped short of the maximum of the log-likelihood (a Newton step would gain "
+        f"{gain:.3g} nats), and standard errors hold at the maximum: train longer, or fit with inference=Newton(), "
+        "which finds it."
     )
 
 
-def _beside(model: Any, posterior: Posterior) -> dict[str, float]:
-    """Learned constants that are not among the terms."""
-    return {} if model.likelihood_.ordered else constants_of(model, posterior)
-
-
-def _of_posterior(model: Any, posterior: Posterior, level: float) -> Summary:
-    """Mean, standard deviation and central interval of each coefficient."""
-    if not isinstance(posterior, GaussianPosterior) and hasattr(posterior, "draw"):
-        posterior = posterior.draw(DRAWS, torch.Generator().manual_seed(0))
-    parameters, terms = posterior.parameters, tuple(_terms(model))
-    draws = _estimates(model, parameters).cpu().numpy()
-    if isinstance(posterior, GaussianPosterior):
-        scale = posterior.covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt().flatten().numpy()
-        df = posterior.degrees.repeat_interleave(len(scale) // len(posterior.degrees)).numpy()
-        reach = scale * stats.t(df).ppf(0.5 + level / 2)
-        spread = scale * np.sqrt(np.where(df > 2, df / np.maximum(df - 2, 1e-12), np.inf))
-        spread = np.where(np.isinf(df), scale, spread)
-        lower, upper, mean = draws[0] - reach, draws[0] + reach, draws[0]
-    else:
-        weights = posterior.weights.double().numpy()
-        mean = weights @ draws
-        spread = np.sqrt(weights @ (draws - mean) ** 2)
-        lower, upper = (_quantile(draws, weights, p) for p in (0.5 - level / 2, 0.5 + level / 2))
-    facts = {"log_evidence": value} if (value := posterior.info.get("log_evidence")) is not None else {}
-    constants = _beside(model, posterior)
-    return Summary(terms, mean, spread, lower, upper, None, None, level, "posterior", facts=facts, constants=constants)
-
-
-def _quantile(draws: np.ndarray, weights: np.ndarray, p: float) -> np.ndarray:
-    if np.allclose(weights, weights[0]):
-        return np.quantile(draws, p, axis=0)
-    return np.quantile(draws, p, axis=0, weights=np.broadcast_to(weights[:, None], draws.shape), method="inverted_cdf")
+def _warn_of_gradient(found: Found, design: Design) -> None:
+    """The rows must be those of the fit: there the gradient is 0, in units of what the rows tell."""
+    if found.gain > AT_MAXIMUM * design.parameters:
+        warnings.warn(
+            f"The log-likelihood of these rows is not at its maximum (a Newton step would gain {found.gain:.3g} nats): "
+            "standard errors hold for the rows and weights that the model was fitted on, to convergence.",
+            LikelyWarning,
+            stacklevel=5,
+        )

@@ -1,51 +1,74 @@
-"""How well a linear model fits as a whole: deviance and dispersion.
+"""How well a linear model fits as a whole: deviance and dispersion, those of generalised linear models.
 
-    D = 2 Σ w (log p(y | best η of the row) − log p(y | η̂))        φ = Σ w (y − μ)² / V(μ) / (n − p)
+    D = 2 φ Σ w (log p(y | best η of the row) − log p(y | η̂))      φ̂ = Σ w (y − μ)² / V(μ) / (n − p),   Var y = φ V(μ)
 
-For a Normal, as in every table of a regression: D is the residual sum of squares, φ = σ² without bias.
+Neither depends on the φ that was learned. For a Normal φ is σ², so D is the residual sum of squares and φ̂ is σ² without
+bias; for a Gamma φ is 1/α and V = μ²; a LogNormal is a Normal of log y. Other families have no φ: counts and labels
+(φ = 1), or constants that are no factor of the variance (NegativeBinomial, StudentT, Beta, ZeroInflated …). These are
+held at what was learned, so that D is twice the distance to the best log-likelihood, V the variance of the fitted
+distribution, and φ̂ near 1 where the family describes the scatter. A family whose scatter depends on x has neither.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 
-from ...inference.linear.design import Regression
-from ...likelihoods import Likelihood
+from ...inference.linear.design import Design, Regression
+from ...likelihoods import Gamma, Likelihood, Normal
+from ...likelihoods.log_normal import LogNormal
 from ...likelihoods.offset import _WithOffset
 
-__all__ = ["deviance_of", "dispersion_of"]
+__all__ = ["measures_of"]
 
 STEPS = 60
 """Of Newton's method towards the best η of single rows: where it lies at infinity, each comes nearer by 1."""
 
 
-def deviance_of(regression: Regression, likelihood: Likelihood) -> float:
-    """D over all rows."""
-    total = 0.0
+def measures_of(design: Design, likelihood: Likelihood, coefficients: int) -> dict[str, float]:
+    """`deviance` over all outputs, and of a single output with a mean its `dispersion`, where they are known."""
+    numbers = design.layer.out_features // design.outputs
+    if numbers > 1 and not likelihood.labels:
+        return {}
+    regressions = [design.regression(output) for output in range(design.outputs)]
+    told = {"deviance": sum(_deviance(regression, likelihood) for regression in regressions)}
+    if numbers == 1 and design.outputs == 1 and not likelihood.ordered:
+        told["dispersion"] = _dispersion(regressions[0], likelihood, coefficients)
+    return {name: value for name, value in told.items() if math.isfinite(value)}
+
+
+def _deviance(regression: Regression, likelihood: Likelihood) -> float:
+    """D of one output."""
+    own, total = regression.design.layer.out_features // regression.design.outputs, 0.0
     for eta, y, weight in _fitted(regression):
-        if likelihood.least_squares:
-            gap = (y - eta[:, 0]).square()
-        else:
-            best = torch.zeros_like(eta[:, 0]) if likelihood.labels else _saturated(regression, likelihood, eta, y)
-            gap = 2 * (best - likelihood.log_prob(eta, y))
-        total += float((gap * weight).sum())
+        family, eta, y = _at_unit_dispersion(likelihood, eta, y)
+        best = torch.zeros_like(eta[:, 0]) if family.labels else _saturated(own, family, eta, y)
+        total += float((2 * (best - family.log_prob(eta, y)) * weight).sum())
     return total
 
 
-def dispersion_of(regression: Regression, likelihood: Likelihood, parameters: int) -> float:
-    """φ over all rows; NaN for labels, which have no mean."""
-    if likelihood.labels and regression.design.layer.out_features // regression.design.outputs > 1:
-        return float("nan")
+def _dispersion(regression: Regression, likelihood: Likelihood, coefficients: int) -> float:
+    """φ̂ of one output; NaN where the variance is infinite, or no row is left over."""
     squares, count = 0.0, 0.0
     for eta, y, weight in _fitted(regression):
-        distribution = likelihood.distribution(eta)
-        variance = torch.ones_like(y) if likelihood.least_squares else distribution.variance
+        family, eta, y = _at_unit_dispersion(likelihood, eta, y)
+        distribution = family.distribution(eta)
+        variance = torch.where(distribution.variance.isfinite(), distribution.variance, math.nan)
         squares += float((weight * (y - distribution.mean).square() / variance).sum())
         count += float(weight.sum())
-    return squares / (count - parameters) if count > parameters else float("nan")
+    return squares / (count - coefficients) if count > coefficients else math.nan
+
+
+def _at_unit_dispersion(likelihood: Likelihood, eta: Tensor, y: Tensor) -> tuple[Likelihood, Tensor, Tensor]:
+    """The family with φ = 1, with η and y as it takes them; others as they are."""
+    if isinstance(likelihood, Normal):
+        return Normal(1.0), eta[:, :1], y
+    if isinstance(likelihood, LogNormal):
+        return Normal(1.0), eta[:, :1], y.log()
+    return (Gamma(1.0), eta[:, :1], y) if isinstance(likelihood, Gamma) else (likelihood, eta, y)
 
 
 def _fitted(regression: Regression) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
@@ -63,14 +86,13 @@ def _fitted(regression: Regression) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
         yield eta, y, eta.new_ones(len(y)) if weight is None else weight
 
 
-def _saturated(regression: Regression, likelihood: Likelihood, eta: Tensor, y: Tensor) -> Tensor:
+def _saturated(own: int, likelihood: Likelihood, eta: Tensor, y: Tensor) -> Tensor:
     """log p of each row at the η that suits it best, its learned constants held."""
-    own = regression.design.layer.out_features // regression.design.outputs
     point, best = eta.clone(), likelihood.log_prob(eta, y)
     for _ in range(STEPS):
         _, score, second = likelihood.derivatives_in(own, point, y)
         step = torch.linalg.lstsq(second, score[:, :own].unsqueeze(-1)).solution.squeeze(-1).clamp(-50.0, 50.0)
-        length = 1.0
+        length, before = 1.0, best
         for _ in range(8):
             trial = point.clone()
             trial[:, :own] += length * step
@@ -81,4 +103,6 @@ def _saturated(regression: Regression, likelihood: Likelihood, eta: Tensor, y: T
             length /= 4
             if bool(better.all()):
                 break
+        if not bool((best > before).any()):
+            break
     return best

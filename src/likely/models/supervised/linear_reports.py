@@ -13,6 +13,7 @@ from ...likelihoods import Likelihood, Target
 from .coefficients import summarise
 from .constants import constants_of
 from .summary import Summary
+from .terms import Columns
 
 __all__ = ["LinearReports"]
 
@@ -24,6 +25,8 @@ class LinearReports:
     likelihood_: Likelihood
     target_: Target
     plan_: Any
+    raw_columns_: Columns | None = None
+    """The columns behind X, where a table made them."""
 
     @property
     def constants_(self) -> dict[str, float]:
@@ -69,12 +72,16 @@ class LinearReports:
     ) -> Summary:
         """The table of a linear model: estimates, standard errors, tests and intervals, or posterior quantiles.
 
-        X, y and sample_weight (offset, exposure) are the rows of the fit; they are needed where there are many, for
-        robust `errors` ("HC0", "HC1", "HC2", "HC3", by `clusters`, a label for each row, or "quasi" for counts that
-        vary more than a Poisson's: times the square root of the dispersion), and for deviance and dispersion.
+        X, y and sample_weight (offset, exposure) are the rows of the fit, or X is its `likely.formula`; they are needed
+        where there are many, for robust `errors` ("HC0", "HC1", "HC2", "HC3", by `clusters`, a label for each row, or
+        "quasi" for counts that vary more than a Poisson's: times the square root of the dispersion), and for deviance
+        and dispersion (see `fit_measures.py`). `sample_weight` are frequency weights: a row of weight 2 counts as two
+        rows, in the standard errors and in the number of rows too.
+
         Coefficients of several classes are told against the first class. AIC and BIC count coefficients and learned
-        constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an
-        estimate under a prior.
+        constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an estimate
+        under a prior, one that training left short of the maximum, a likelihood without curvature (`Laplace`), or a set
+        of fits that is no posterior (`Ensemble`).
         """
         check_is_fitted(self)
         return summarise(self, X, y, sample_weight, errors, clusters, level, offset=offset, exposure=exposure)

@@ -20,9 +20,9 @@ class Summary:
     """Coefficients and how sure they are. `print` shows the table; the arrays have an entry per term.
 
     `errors` says where `standard_error` is from: the observed information ("model"), that times the dispersion
-    ("quasi"), a sandwich ("HC0" … "HC3",
-    "cluster"), or the "posterior". `statistic` and `p_value` test a coefficient against 0, by Student's t with `df`
-    degrees of freedom (normal where that is infinite); they are None for a posterior, which has no such test.
+    ("quasi"), a sandwich ("HC0" … "HC3", "cluster"), or the "posterior". `statistic` and `p_value` test a coefficient
+    against 0, by Student's t with `df` degrees of freedom (normal where that is infinite); they are None for a
+    posterior, which has no such test.
 
     >>> from likely import Regressor
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.1, 2.9, 5.2, 6.8]
@@ -52,6 +52,15 @@ class Summary:
 
         return polars.DataFrame({"term": list(self.terms)} | dict(self._columns()))
 
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: a dict for each term under "terms", and what is told of the whole; None where a number is not."""
+        columns = {name: [_plain(value) for value in values.tolist()] for name, values in self._columns()}
+        rows = [{"term": term} | {name: own[i] for name, own in columns.items()} for i, term in enumerate(self.terms)]
+        told = {
+            name: {key: _plain(value) for key, value in getattr(self, name).items()} for name in ("facts", "constants")
+        }
+        return {"terms": rows, "errors": self.errors, "df": _plain(self.df), **told, "note": self._note()}
+
     def to_latex(self) -> str:
         """The table as a LaTeX tabular with booktabs rules."""
         columns = self._columns()
@@ -76,13 +85,25 @@ class Summary:
         ]
         beside = {**self.constants, **self.facts}
         told = [f"{name.replace('_', ' ')} {_shown(value)}" for name, value in beside.items()]
+        return "\n".join([*lines, "", " · ".join([*told, self._note()]), *self._footnote()])
+
+    def _note(self) -> str:
+        """Where the standard errors are from."""
         where = {
             "model": "observed information",
             "quasi": "observed information times the dispersion",
             "posterior": "the posterior",
         }.get(self.errors, f"{self.errors}, robust")
-        told.append(f"standard errors by {where}" + ("" if math.isinf(self.df) else f", t with {self.df:g} df"))
-        return "\n".join([*lines, "", " · ".join(told)])
+        return f"standard errors by {where}" + ("" if math.isinf(self.df) else f", t with {self.df:g} df")
+
+    def _footnote(self) -> list[str]:
+        """What a dash means."""
+        unknown = np.isnan(self.standard_error)
+        if not unknown.any():
+            return []
+        if unknown.all():
+            return ["— no standard error: there are no more rows than coefficients, so none is left to judge them by"]
+        return ["— no standard error: the rows do not determine this term, which others add up to (collinear columns)"]
 
     def _columns(self) -> list[tuple[str, np.ndarray]]:
         percent = f"{100 * self.level:g} %"
@@ -91,6 +112,10 @@ class Summary:
         if self.statistic is not None and self.p_value is not None:
             columns += [(test, self.statistic), ("p", self.p_value)]
         return [*columns, (f"lower {percent}", self.lower), (f"upper {percent}", self.upper)]
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _shown(value: float) -> str:

@@ -32,7 +32,7 @@ from ...data.text import (
 )
 from ...inference import Inference
 from ...inference.training.fine_tune import vocabulary_at_start
-from ...networks import Network, as_network
+from ...networks import Linear, Network, as_network
 from ...priors import Flat, Normal, Prior
 from ..evidence import Evidence
 
@@ -141,8 +141,13 @@ def _learned(model: Any, texts: Sequence[Text], network: Network) -> Any:
 
 
 def network_of(model: Any) -> Network:
-    """The network of a model; one that reads tokens knows how many there are."""
+    """The network of a model; one that reads tokens knows how many there are.
+
+    Where the formula of a fit had no intercept, a linear network has no bias.
+    """
     network, vocabulary = as_network(model.network), model.__dict__.get("vocabulary_")
+    if model.__dict__.get("without_intercept_") and isinstance(network, Linear):
+        return network.replace(bias=False)
     if not isinstance(vocabulary, Vocabulary | FormVocabulary):
         return network
     reading = network.reading(vocabulary.symbols)

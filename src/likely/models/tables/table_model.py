@@ -28,8 +28,10 @@ from ...data.table import Table
 from ...data.target import beside_of, is_missing, labels_of, numbers_of, weights_of
 from ...data.text_column import TextColumn
 from ..labels import is_ordered, order_of
-from ..supervised.coefficients import Columns, summarise
+from ..supervised.coefficients import summarise
+from ..supervised.linear_reports import LinearReports
 from ..supervised.summary import Summary
+from ..supervised.terms import Columns
 
 __all__ = ["TableModel"]
 
@@ -51,8 +53,8 @@ class TableModel(Estimator):
     array([4., 3.])
     >>> claims = {"age": [20, 30, 40, 50], "years": [1, 2, 1, 4], "claims": [3, 4, 1, 2]}
     >>> counts = TableModel(Regressor(likelihood="poisson"), target="claims", exposure="years").fit(claims)
-    >>> float(counts.predict({"age": [30], "years": [20]})[0] / counts.predict({"age": [30], "years": [2]})[0])
-    10.0
+    >>> (counts.predict({"age": [30], "years": [20]}) / counts.predict({"age": [30], "years": [2]})).round(6)
+    array([10.])
     """
 
     reading_: Mapping[str, Any] = MappingProxyType({})
@@ -93,6 +95,8 @@ class TableModel(Estimator):
         self.table_ = clone(self.table) if self.table is not None else Table()
         X = self.table_.fit_transform(features if keep.all() else features.filter(keep.tolist()))
         self.model_ = clone(self.model)
+        if isinstance(self.model_, LinearReports):
+            self.model_.raw_columns_ = self._raw_columns()
         arguments = {} if weight is None else {"sample_weight": weight[keep]}
         with self._naming(keep):
             self.model_.fit(X, self._with_order(target, keep), **arguments, **beside)
@@ -155,12 +159,12 @@ class TableModel(Estimator):
     ) -> Summary:
         """The table of a linear model in the units of the columns; see `Regressor.summary`.
 
-        `frame` holds the rows of the fit. A category is told against its reference level; the intercept is where
-        standardised numbers are at their mean. `sample_weight` and `clusters` may be names of columns.
+        `frame` holds the rows of the fit. A category is told against its reference level, a date in days since the
+        first one; the intercept (and cut points) are those of columns at 0, so that the terms add up to what the model
+        predicts. `sample_weight` and `clusters` may be names of columns.
         """
         check_is_fitted(self, "table_")
-        units = [unit for column in self.table_.columns_ for unit in column.units]
-        columns = Columns(self.table_.feature_names_, np.array(units))
+        columns = self._raw_columns()
         if frame is None:
             return summarise(self.model_, None, None, None, errors, clusters, level, columns)
         X, values, keep = self._questions(frame, y)
@@ -172,6 +176,14 @@ class TableModel(Estimator):
         with self._naming(keep):
             beside = self._beside(rows, keep)
             return summarise(self.model_, X, values, weight, errors, groups, level, columns, **beside)
+
+    def _raw_columns(self) -> Columns | None:
+        """How the columns of the table became numbers; None for texts."""
+        if not isinstance(self.table_, Table):
+            return None
+        own = self.table_.columns_
+        units, centres = (np.array([n for c in own for n in getattr(c, part)]) for part in ("units", "centres"))
+        return Columns(self.table_.feature_names_, units, centres)
 
     def targets(self, frame: Any) -> np.ndarray:
         """The target column as the model takes it: numbers (missing ones are NaN) or labels (missing ones are None)."""
@@ -279,5 +291,7 @@ class TableModel(Estimator):
         self.table_._restore(learned["table"], {})
         self.reading_ = Reading.of(learned.get("reading", {})).given()
         self.model_ = clone(self.model)
+        if isinstance(self.model_, LinearReports):
+            self.model_.raw_columns_ = self._raw_columns()
         self.model_._restore(learned["model"], tensors)
         self._mirror()
