@@ -28,6 +28,32 @@ def test_coefficients_are_those_of_the_model(run, classifier):
     assert said["parameters"]["network.weight"] == [1, len(weight)]
 
 
+@pytest.mark.parametrize("target", ["spend", "outcome", "city"])
+def test_the_table_is_that_of_summary(run, shop, target):
+    """Of a number, of two classes and of three, in the units of the columns."""
+    assert run("fit", shop, "-t", target, "--ignore", "id", "--out", "model.likely").code == 0
+    told, summary = run("show", "model.likely", "--json").json(), load("model.likely").summary()
+    assert [row["term"] for row in told["summary"]] == list(summary.terms)
+    assert any(term.endswith("intercept") for term in summary.terms)
+    test = "t" if target == "spend" else "z"
+    columns = ("estimate", "standard_error", "lower", "upper", "statistic", "p_value")
+    for name, key in zip(columns, ("estimate", "standard_error", "lower 95 %", "upper 95 %", test, "p"), strict=True):
+        values = [np.nan if row[key] is None else row[key] for row in told["summary"]]
+        np.testing.assert_allclose(values, getattr(summary, name), rtol=1e-12)
+    assert told["fit"] == pytest.approx(dict(summary.facts))
+    out = run("show", "model.likely").out
+    for words in ("standard error", "lower 95 %", "log likelihood", "aic", "bic", "standard errors by observed"):
+        assert words in out
+
+
+def test_a_posterior_is_shown_by_its_intervals(run, shop):
+    options = ["--inference", "exact(posterior=full)"]
+    assert run("fit", shop, "-t", "spend", "--ignore", "id", *options, "--out", "model.likely").code == 0
+    told, summary = run("show", "model.likely", "--json").json(), load("model.likely").summary()
+    assert [row["upper 95 %"] for row in told["summary"]] == pytest.approx(list(summary.upper), nan_ok=True)
+    assert "standard errors by the posterior" in run("show", "model.likely").out
+
+
 def test_a_network_has_no_coefficients(run, shop):
     options = ["--network", "mlp(hidden=[3])", "--inference", "ensemble(members=2, by=map(epochs=2))"]
     assert run("fit", shop, "-t", "spend", "--ignore", "id", *options, "--out", "net").code == 0

@@ -25,7 +25,9 @@ FEW = 6
 def show(model: ModelArgument, json: JsonOption = False) -> None:
     """Show a model file: its parts, how it reads each column, its parameters and, if it is linear, its coefficients.
 
-    Also what the likelihood learned beside them: a scale, a dispersion, degrees of freedom, cut points.
+    These have standard errors, intervals and tests, in the units of the columns, with log-likelihood, AIC and BIC,
+    where the model's summary() has them. Also what the likelihood learned beside them: a scale, a dispersion, degrees
+    of freedom, cut points.
     """
     with opened(model) as (stream, header), mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         header.verify(content)
@@ -74,7 +76,7 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
     facts["constants"] = {str(name): float(value) for name, value in (learned.get("constants") or {}).items()}
     coefficients = _coefficients(header, content, learned, names)
     facts |= _sizes(header) | {"values": _values(header, content), "coefficients": coefficients}
-    return facts | _standard_errors(learned, list(coefficients))
+    return facts | _summary(learned.get("summary"))
 
 
 def _some(states: list[Any]) -> str:
@@ -105,13 +107,14 @@ def _vocabulary(learned: Mapping[str, Any] | list[str]) -> str:
     return f"{len(learned[counts[kind]])} {what}"
 
 
-def _standard_errors(learned: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
-    """Those of one coefficient for each number, and log p, AIC and BIC, where the fit found them."""
-    told = (learned.get("posterior") or {}).get("info", {}).get("summary")
-    if told is None or len(told["standard_error"]) not in (len(names), len(names) + 1) or not names:
+def _summary(told: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What `summary()` of the model tells: its terms, in the units of the columns, and the fit as a whole."""
+    if told is None:
         return {}
-    errors = dict(zip(names, told["standard_error"], strict=False))
-    return {"fit": {name: float(value) for name, value in told["facts"].items()}, "standard errors": errors}
+    names, terms = list(told["terms"][0]), [dict(term) for term in told["terms"]]
+    if any(list(term) != names for term in terms):
+        raise ValueError("its terms are not told alike")
+    return {"fit": dict(told["facts"]), "summary": terms, "errors": str(told["note"])}
 
 
 def _sizes(header: Header) -> dict[str, Any]:
@@ -157,9 +160,9 @@ def _coefficients(
 def _print(facts: dict[str, Any]) -> None:
     shapes, weights, members = facts.pop("parameters"), facts.pop("coefficients"), facts.pop("members")
     values = facts.pop("values")
-    errors = facts.pop("standard errors", {})
-    if "fit" in facts:
-        facts["fit"] = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in facts["fit"].items())
+    terms, note = facts.pop("summary", []), facts.pop("errors", "")
+    if fit := facts.pop("fit", {}):
+        facts["fit"] = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in fit.items())
     facts["file"] = f"{facts['file']}, {number(facts.pop('bytes') / 1000)} kB, written by Likely {facts.pop('version')}"
     if learned := facts.pop("learned"):
         facts["learned"] = ", ".join(f"{name} {number(value)}" for name, value in learned.items())
@@ -176,17 +179,14 @@ def _print(facts: dict[str, Any]) -> None:
     ]
     heads = ["name", "shape", "entries", *(["values"] if values else [])]
     print_table("parameters", heads, [row[: len(heads)] for row in rows])
-    if weights:
+    if terms:
+        heads = [name.replace("_", " ") for name in terms[0]]
+        cells = [["—" if value is None else value for value in term.values()] for term in terms]
+        print_table("coefficients in the units of the columns", heads, cells, note)
+    elif weights:
         width = len(next(iter(weights.values())))
         heads = ["coefficient"] if width == 1 else [f"η{i + 1}" for i in range(width)]
-        tested = bool(errors) and width == 1
-        heads += ["standard error", "estimate / error"] if tested else []
-        told = [(k, *v, *(_tested(v[0], errors[k]) if tested else ())) for k, v in weights.items()]
-        print_table("coefficients of the encoded columns", ["number", *heads], told)
-
-
-def _tested(estimate: float, error: float | None) -> tuple[Any, Any]:
-    return ("", "") if error is None else (error, estimate / error if error else math.inf)
+        print_table("coefficients of the encoded columns", ["number", *heads], [(k, *v) for k, v in weights.items()])
 
 
 def _bare(words: Words, value: Any) -> str:
