@@ -140,3 +140,7 @@ def test_learned_constants_and_small_arrays_are_shown(run):
     model = GaussianMixture(2, random_state=0).fit(rng.normal(size=(40, 2)))
     model.save("mixture.likely")
     assert ", ".join(f"{weight:.4g}" for weight in model.weights_) in run("show", "mixture.likely").out
+
+
+def test_a_single_set_of_parameters_is_not_said_to_be_averaged_over(run, regressor):
+    assert "averaged over" not in run("show", regressor).out

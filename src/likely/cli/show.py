@@ -168,8 +168,8 @@ def _print(facts: dict[str, Any]) -> None:
         facts["learned"] = ", ".join(f"{name} {number(value)}" for name, value in learned.items())
     if constants := facts.pop("constants"):
         facts["constants"] = ", ".join(f"{name} {number(value)}" for name, value in constants.items())
-    if members:
-        facts["members"] = f"{members} set{'s' * (members != 1)} of parameters, averaged over"
+    if members > 1:
+        facts["members"] = f"{members} sets of parameters, averaged over"
     if "classes" in facts:
         facts["classes"] = ", ".join(facts["classes"])
     lines(facts)

@@ -214,8 +214,8 @@ def _targets(model: Any, X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
                 told[name] = values.astype(float)
             except (TypeError, ValueError):
                 raise DataError(
-                    f"The picture is of numbers, and {name} has labels such as {str(values.ravel()[0])!r}; of a classifier "
-                    "draw plots.calibration(model, X, y), or "
+                    f"The picture is of numbers, and {name} has labels such as {str(values.ravel()[0])!r}; of a "
+                    "classifier draw plots.calibration(model, X, y), or "
                     "plots.confusion(evaluate.confusion_matrix(y, model.predict(X)))."
                 ) from None
     actual, mean = (values.astype(float) for values in told.values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 from torch import nn
 
 import likely
@@ -13,7 +14,7 @@ from likely.core.errors import DataError, SpecError
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Bernoulli, Categorical, Gamma, Normal, StudentT, Target
 from likely.models.supervised.build import Plan, baseline, plan
-from likely.networks import MLP, Linear, as_network
+from likely.networks import LSTM, MLP, Linear, as_network
 from likely.optim import Adam
 
 QUICK = MAP(Adam(0.02), epochs=30, batch_size=None)
@@ -223,3 +224,9 @@ def test_a_predictor_starts_at_the_baseline():
 def test_functions_and_modules_are_networks():
     module = nn.Linear(2, 1)
     assert as_network(module).build((2,), 1) is not module
+
+
+def test_a_network_that_does_not_fit_is_called_by_the_name_it_was_given():
+    """LSTM(), not the class of layers that it builds."""
+    with pytest.raises(SpecError, match=r"network LSTM cannot take sparse rows as rows"):
+        Classifier(network=LSTM(4)).fit(csr_array(np.eye(6)), [0, 1, 0, 1, 0, 1])

@@ -152,7 +152,7 @@ def plan(
             with isolated(0):
                 module = _built(network, shape, out_features)
                 taken = integer and _takes_integers(module, shape, sample)
-                given = _output_shape(module, shape, sample, integer=taken)
+                given = _output_shape(module, shape, sample, integer=taken, name=_name(network, module))
         except SpecError as error:
             refused.append(error)
             continue
@@ -228,8 +228,14 @@ def _of(likelihood: Likelihood, y: Tensor, weight: Tensor) -> tuple[Tensor, Tens
 def _built(network: Network, in_shape: tuple[int, ...], out_features: int) -> nn.Module:
     module = network.build(in_shape, out_features)
     if any(isinstance(p, UninitializedParameter) for p in module.parameters()):
-        _output_shape(module, in_shape)
+        _output_shape(module, in_shape, name=_name(network, module))
     return module
+
+
+def _name(network: Network, module: nn.Module) -> str:
+    """What a person calls it: the spec, not the class of ours that it builds; a module of their own by its class."""
+    ours = type(module).__module__.startswith("likely.")
+    return type(network if ours else module).__name__
 
 
 def _standardises(module: nn.Module) -> bool:
@@ -261,7 +267,11 @@ def _some(module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None, *
 
 @torch.no_grad()
 def _output_shape(
-    module: nn.Module, in_shape: tuple[int, ...], sample: Sample | None = None, integer: bool = False
+    module: nn.Module,
+    in_shape: tuple[int, ...],
+    sample: Sample | None = None,
+    integer: bool = False,
+    name: str | None = None,
 ) -> tuple[int, ...]:
     training = module.training
     module.eval()
@@ -270,7 +280,7 @@ def _output_shape(
         out = module(x)
     except (RuntimeError, ValueError, IndexError, TypeError, AssertionError, AttributeError) as error:
         reason = str(error).partition("\n")[0] or type(error).__name__
-        name = type(module).__name__
+        name = name or type(module).__name__
         if sample is not None:
             plain = isinstance(error, TypeError | AttributeError) and "Tensor" in reason
             reason = f"it takes rows of one shape; for {NETWORKS[sample.x.kind]}" if plain else reason

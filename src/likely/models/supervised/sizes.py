@@ -38,8 +38,8 @@ def grey_images(model: Any, X: Any, *, reset: bool) -> Any:
     if height != width or height < SIDE or network_of(model).features_at((height, width))[1] != 0:
         return X
     warnings.warn(
-        f"X has shape (n, {height}, {width}): taken as grey images (n, 1, {height}, {width}). Series of as "
-        "many channels as steps would need one step more.",
+        f"X has shape (n, {height}, {width}): taken as grey images (n, 1, {height}, {width}). If they are "
+        "series of as many channels as steps, give them a step more or less.",
         LikelyWarning,
         stacklevel=4,
     )
