@@ -8,6 +8,7 @@ import pytest
 from likely import Flow
 from likely.core.errors import DataError
 from likely.inference import MAP, Ensemble
+from likely.models.generative import base
 from likely.networks import MLP
 
 ROWS = np.random.default_rng(0).normal(size=(40, 3)) * np.array([1.0, 10.0, 0.1])
@@ -34,3 +35,17 @@ def test_labels_have_no_code():
     table = np.column_stack([ROWS[:, 0], ROWS[:, 1] > 0])
     with pytest.raises(DataError, match=r"transform speaks of numbers; .* has labels, which have no code"):
         fitted(table).transform(table)
+
+
+def test_blocks_give_the_codes_of_the_whole(monkeypatch):
+    model = fitted()
+
+    def answers():
+        yield model.transform(ROWS)
+        yield model.inverse_transform(ROWS)
+        yield model.trajectory(ROWS)
+
+    whole = list(answers())
+    monkeypatch.setattr(base, "BLOCK", 1)  # blocks of 16 rows, and a last one of 8
+    for answer, expected in zip(answers(), whole, strict=True):
+        np.testing.assert_allclose(answer, expected, rtol=1e-4, atol=1e-5)

@@ -18,14 +18,13 @@ from torch.func import vjp, vmap
 from ...core.draws import Refused
 from ...core.random import normal_like
 from ...core.spec import is_integer, require
-from ...core.threads import threads_for
 from ...inference.objective import Objective, RowDensity
 from ...networks import MLP
 from ...priors import Flat
 from ..emissions import Columns
 from .features import Features
 from .latent_code import _LatentCode
-from .module import DensityModule, ask
+from .module import DensityModule
 from .observed import Observed
 from .whole_rows import WholeRows
 
@@ -113,9 +112,8 @@ class Autoencoder(_LatentCode):
         """The mean of log p(x | code of x), in nats per row: how well rows come back."""
         x, given = self._asked(X, condition)
         total = np.zeros(len(x))
-        with threads_for(self._footprint()[0] * len(x)):
-            for member, weight in enumerate(self.posterior_.weights.tolist()):
-                total += weight * self._cpu(ask(self.posterior_, member, "log_prob", x, given)).numpy()
+        for member, weight in enumerate(self.posterior_.weights.tolist()):
+            total += weight * self._member_log_prob(member, x, given, 1, 0)[0].numpy()
         return float(np.average(total, weights=sample_weight))
 
 

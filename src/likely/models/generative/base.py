@@ -5,6 +5,7 @@ log p(x | data) = log Σₛ wₛ p(x; θₛ)      x ~ p( · ; θₛ),  s ~ w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -76,9 +77,8 @@ class _Generative(_Fitting):
     ) -> tuple[Tensor, Tensor]:
         """log p and its standard error under one member."""
         values, errors = [], []
-        work, width = self._footprint()
-        step = max(LEAST, BLOCK // (width * draws))
-        with self._question(seed), threads_for(work * draws * min(step, len(x))):
+        step = self._block(draws)
+        with self._question(seed), threads_for(self._footprint()[0] * draws * min(step, len(x))):
             for first in range(0, len(x), step):
                 rows = slice(first, first + step)
                 given = None if condition is None else condition[rows]
@@ -164,6 +164,29 @@ class _Generative(_Fitting):
         return out
 
     # --- helpers ------------------------------------------------------------------------------------------------
+    def _block(self, draws: int = 1) -> int:
+        """Rows that are asked about together, with so many draws of each."""
+        return max(LEAST, BLOCK // (self._footprint()[1] * draws))
+
+    def _in_blocks(self, rows: int, answer: Callable[[slice], Tensor], *, draws: int = 1, axis: int = 0) -> Tensor:
+        """`answer(block)` of blocks of so many rows, one after the other; `axis` of an answer is that of the rows.
+
+        What is made of a block on its way through the network is bounded, however many rows there are.
+        """
+        step = self._block(draws)
+        with threads_for(self._footprint()[0] * draws * min(step, rows)):
+            whole = answer(slice(0, step))
+            if rows <= step:
+                return whole
+            shape = list(whole.shape)
+            shape[axis] = rows
+            whole, first = whole.new_empty(shape), whole
+            whole.narrow(axis, 0, step).copy_(first)
+            for start in range(step, rows, step):
+                part = answer(slice(start, start + step))
+                whole.narrow(axis, start, part.shape[axis]).copy_(part)
+            return whole
+
     def _question(self, seed: int) -> AbstractContextManager[Any]:
         """Where a question's random numbers come from: all of them, whoever draws.
 

@@ -69,10 +69,16 @@ class _Codes(_Between):
         """Rows on their way to z, (steps, n, …): first in units in which columns have variance 1, z last."""
         self._refuse_labels("trajectory")
         x, given = self._asked(X, condition)
-        return self._answer("path", x, given).numpy()
+        return self._answer("path", x, given, axis=1).numpy()
 
-    def _answer(self, method: str, rows: Tensor, condition: Tensor | None) -> Tensor:
-        return self._cpu(ask(self.posterior_, self._best(), method, rows, condition))
+    def _answer(self, method: str, rows: Tensor, condition: Tensor | None, axis: int = 0) -> Tensor:
+        best = self._best()
+
+        def answer(block: slice) -> Tensor:
+            given = None if condition is None else condition[block]
+            return self._cpu(ask(self.posterior_, best, method, rows[block], given))
+
+        return self._in_blocks(len(rows), answer, axis=axis)
 
     def _refuse_labels(self, verb: str) -> None:
         check_is_fitted(self)

@@ -23,7 +23,7 @@ from ...networks import Network, as_network
 from ...optim import Adam, Cosine
 from ...priors import Flat
 from .argument import Argument
-from .base import BLOCK, LEAST, _Generative
+from .base import _Generative
 from .constants import warn_of_constants
 from .energy_function import EnergyFunction, log_mean
 from .features import Features
@@ -205,8 +205,7 @@ class EnergyModel(_Generative):
         return -self._member_energy(member, x) - log_z, torch.full((len(x),), error, dtype=torch.float64)
 
     def _member_energy(self, member: int, x: Tensor) -> Tensor:
-        step = max(LEAST, BLOCK // self._footprint()[1])
-        return torch.cat([self._cpu(ask(self.posterior_, member, "free_energy", rows)) for rows in x.split(step)])
+        return self._in_blocks(len(x), lambda rows: self._cpu(ask(self.posterior_, member, "free_energy", x[rows])))
 
     def free_energy(self, X: Any) -> np.ndarray:
         """F(x) of each row, (n,); over the members of a posterior, their mean."""

@@ -10,6 +10,7 @@ with codes: z has them beside the noise, and a reader Q(code | x; ψ) lowers −
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -191,7 +192,12 @@ class GAN(_Generative):
         """What the reader says of rows: probabilities of each category, then means of numbers, (n, …)."""
         x, given = self._asked(X, condition)
         weights = self.posterior_.weights.double().tolist()
-        members = (self._cpu(ask(self.posterior_, member, "read", x, given)) for member in range(len(weights)))
+
+        def read(rows: slice, member: int) -> Tensor:
+            told = None if given is None else given[rows]
+            return self._cpu(ask(self.posterior_, member, "read", x[rows], told))
+
+        members = (self._in_blocks(len(x), partial(read, member=member)) for member in range(len(weights)))
         return sum(weight * own.numpy() for weight, own in zip(weights, members, strict=True))
 
 

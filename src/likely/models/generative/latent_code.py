@@ -5,6 +5,7 @@ x → E[z | x],      z → E[x | z],      q(z | x)
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from torch import Tensor
 from torch.distributions import Categorical, Independent, MixtureSameFamily, Normal
 
 from ...core.errors import DataError
-from ...core.threads import threads_for
 from .between import _Between
 from .module import ask
 
@@ -29,7 +29,8 @@ class _LatentCode(_Between):
     def transform(self, X: Any, condition: Any = None) -> np.ndarray:
         """The mean code of each row, (n, latent)."""
         x, given = self._asked(X, condition)
-        return self._cpu(self._middle(self._best(), x, given)[0]).numpy()
+        best = self._best()
+        return self._in_blocks(len(x), lambda rows: self._cpu(self._middle(best, x, given, rows)[0])).numpy()
 
     def inverse_transform(self, Z: Any, condition: Any = None) -> Any:
         """The mean of rows with these codes (n, latent), in the form of X; a label is the most probable one."""
@@ -40,18 +41,21 @@ class _LatentCode(_Between):
         if not bool(codes.isfinite().all()):
             raise DataError("Z has values that are not finite.")
         given = self._spread_condition(condition, len(codes))
-        with threads_for(self._footprint()[0] * len(codes)):
-            rows = ask(self.posterior_, self._best(), "reconstructed", self._placed(codes), *_told(given))
-        return self.form_.given(self._cpu(rows))
+        best = self._best()
+
+        def reconstructed(rows: slice) -> Tensor:
+            own = self._placed(codes[rows])
+            return self._cpu(ask(self.posterior_, best, "reconstructed", own, *_told(given, rows)))
+
+        return self.form_.given(self._in_blocks(len(codes), reconstructed))
 
     def reconstruct(self, X: Any, condition: Any = None) -> Any:
         """Rows by way of their codes: `inverse_transform(transform(X))`."""
         return self.inverse_transform(self.transform(X, condition), condition)
 
-    def _middle(self, member: int, x: Tensor, condition: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Mean and log-scale of the code under one member."""
-        with threads_for(self._footprint()[0] * len(x)):
-            return ask(self.posterior_, member, "middle", x, *_told(condition))
+    def _middle(self, member: int, x: Tensor, condition: Tensor | None, rows: slice) -> tuple[Tensor, Tensor]:
+        """Mean and log-scale of the code of some rows under one member."""
+        return ask(self.posterior_, member, "middle", x[rows], *_told(condition, rows))
 
 
 class _DrawnCode(_LatentCode):
@@ -61,7 +65,11 @@ class _DrawnCode(_LatentCode):
         """q(z | x), a torch distribution of codes; of several members of a posterior, the mixture of theirs."""
         x, given = self._asked(X, condition)
         weights = self.posterior_.weights
-        pairs = [self._middle(member, x, given) for member in range(len(weights))]
+
+        def pair(rows: slice, member: int) -> Tensor:
+            return torch.stack(self._middle(member, x, given, rows))
+
+        pairs = [self._in_blocks(len(x), partial(pair, member=member), axis=1) for member in range(len(weights))]
         if len(pairs) == 1:
             (mean, log_scale), *_ = pairs
             return Independent(Normal(mean, log_scale.exp()), 1)
@@ -71,5 +79,5 @@ class _DrawnCode(_LatentCode):
         )
 
 
-def _told(condition: Tensor | None) -> tuple[Tensor, ...]:
-    return () if condition is None else (condition,)
+def _told(condition: Tensor | None, rows: slice) -> tuple[Tensor, ...]:
+    return () if condition is None else (condition[rows],)

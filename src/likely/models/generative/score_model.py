@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -23,14 +24,13 @@ from ...core.draws import Refused
 from ...core.errors import DataError
 from ...core.random import drawing, evenly, normal_like
 from ...core.spec import is_integer, require
-from ...core.threads import threads_for
 from ...inference import MAP, Inference
 from ...inference.training.averaging import EMA
 from ...likelihoods import Normal
 from ...networks import MLP
 from ...optim import Adam, Cosine
 from ...priors import Flat
-from .base import BLOCK, LEAST, _Generative
+from .base import _Generative
 from .constants import warn_of_constants
 from .features import Features
 from .field import Field
@@ -158,17 +158,15 @@ class ScoreModel(_Generative):
         count = len(self._levels())
         if not isinstance(level, int | np.integer) or not -count <= level < count:
             raise DataError(f"level={level!r} must be from {-count} to {count - 1}: there are {count} levels of noise.")
-        work, width = self._footprint()
-        step = max(LEAST, BLOCK // width)
+
+        def score(rows: slice, member: int) -> Tensor:
+            told = None if given is None else given[rows]
+            return self._cpu(ask(self.posterior_, member, "data_score", x[rows], told, level % count))
+
         total = np.zeros((len(x), *self.form_.shape))
         for member, weight in enumerate(self.posterior_.weights.double().tolist()):
-            with self._question(self._seed_of_question(None, member)), threads_for(work * min(step, len(x))):
-                parts = []
-                for first in range(0, len(x), step):
-                    rows = slice(first, first + step)
-                    told = None if given is None else given[rows]
-                    parts.append(self._cpu(ask(self.posterior_, member, "data_score", x[rows], told, level % count)))
-            total += weight * torch.cat(parts).numpy()
+            with self._question(self._seed_of_question(None, member)):
+                total += weight * self._in_blocks(len(x), partial(score, member=member)).numpy()
         return total
 
 

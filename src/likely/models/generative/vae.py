@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -27,7 +28,6 @@ from ...networks import MLP
 from ...networks.base import as_network
 from ...optim import Adam, Cosine
 from ...priors import Flat
-from .base import BLOCK, LEAST
 from .bounds import ELBO, Bound
 from .latent_code import _DrawnCode
 from .latent_priors import Flow, LatentPrior, Mixture, Normal
@@ -239,13 +239,16 @@ class VAE(_DrawnCode):
 
     def _averaged(self, method: str, x: Tensor, arguments: Any) -> np.ndarray:
         """Probabilities from all members, in blocks of rows."""
-        step = max(LEAST, BLOCK // (self._footprint()[1] * (DRAWS if self._tells_labels() else 1)))
+        draws = DRAWS if self._tells_labels() else 1
+
+        def answer(rows: slice, member: int) -> Tensor:
+            return self._cpu(ask(self.posterior_, member, method, *arguments(rows)))
+
         total = 0.0
         for member, weight in enumerate(self.posterior_.weights.tolist()):
             with isolated(self._seed_of_question(None, member)):
-                blocks = [slice(first, first + step) for first in range(0, len(x), step)]
-                parts = [self._cpu(ask(self.posterior_, member, method, *arguments(rows))) for rows in blocks]
-            total = total + weight * torch.cat(parts).numpy()
+                parts = self._in_blocks(len(x), partial(answer, member=member), draws=draws)
+            total = total + weight * parts.numpy()
         return np.asarray(total)
 
     # --- files --------------------------------------------------------------------------------------------------
