@@ -17,7 +17,7 @@ from likely.data.graph import Graph
 from likely.inference import MAP, Inference
 from likely.inference.objective import Conditional, able
 from likely.likelihoods import Normal
-from likely.networks import GRU, LRU, LSTM, MLP, DeepSets, Transformer
+from likely.networks import GRU, LRU, LSTM, MLP, RNN, DeepSets, Transformer
 from likely.optim import LBFGS, Adam
 
 SETTLED = MAP(LBFGS(), epochs=300, batch_size=None, tol=1e-5)
@@ -177,3 +177,29 @@ def test_a_prompt_of_tokens_may_be_shorter_than_the_training_texts():
     assert Classifier(network=MLP((2,)), inference=MAP(epochs=1)).fit(X, X[:, 0] % 2).predict(X).shape == (20,)
     with pytest.raises(ValueError, match="expecting 6 features"):
         Classifier(network=MLP((2,)), inference=MAP(epochs=1)).fit(X, X[:, 0] % 2).predict(X[:, :2])
+
+
+@pytest.mark.parametrize(
+    "network",
+    [LSTM(4), GRU(4), RNN(4), LRU(4), DeepSets(), Transformer(8, 2, 1, longest=11)],
+    ids=lambda network: type(network).__name__,
+)
+def test_sequences_of_several_lengths_after_a_fit_on_one_length_are_answered_as_one_by_one(network):
+    rng = np.random.default_rng(0)
+    model = Regressor(network=network, inference=MAP(epochs=2), random_state=0)
+    model.fit(rng.normal(size=(6, 8, 2)), rng.normal(size=6))
+    rows = [rng.normal(size=(steps, 2)) for steps in (3, 8, 11, 1)]
+    single = np.concatenate([model.predict(row[None]) for row in rows])
+    np.testing.assert_allclose(model.predict(rows), single, rtol=1e-5, atol=1e-5)
+    with pytest.raises(DataError, match=r"features of shape \(3,\) at each step; the model was fitted on \(2,\)"):
+        model.predict([np.zeros((3, 3)), np.zeros((8, 3))])
+
+
+def test_tokens_of_several_lengths_after_a_fit_on_one_length_are_answered_as_one_by_one():
+    rng = np.random.default_rng(0)
+    network = Transformer(8, 2, 1, tokens=7)
+    model = Classifier(network=network, inference=MAP(epochs=2), random_state=0)
+    model.fit(rng.integers(0, 7, size=(6, 8)), [0, 1, 0, 1, 0, 1])
+    rows = [rng.integers(0, 7, size=steps) for steps in (3, 8, 1)]
+    single = np.concatenate([model.predict_proba(row[None]) for row in rows])
+    np.testing.assert_allclose(model.predict_proba(rows), single, rtol=1e-5, atol=1e-5)

@@ -46,6 +46,8 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     if rows is None:
         rows = _one_length(X) if known == "sequence" else _sparse(model, X) if known == "sparse row" else None
     kind = "tensor" if rows is None else kind_of(rows)
+    if (kind, known) == ("sequence", "tensor") and _takes_ragged(model):
+        known = kind
     if known not in (None, kind):
         remedy = " X.toarray() makes such." if (kind, known) == ("sparse row", "tensor") else ""
         raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.{remedy}")
@@ -86,6 +88,14 @@ def _of_any_length(model: Any, X: Any) -> Tensor:
         form = ", ".join(("n", "steps", *map(str, fitted[1:])))
         raise DataError(f"X has shape {tuple(x.shape)}; the model was fitted on sequences ({form}).")
     return x
+
+
+def _takes_ragged(model: Any) -> bool:
+    """Whether a model that was fitted on sequences of one length answers for those of several.
+
+    Targets at each step of an array are no list, so that there the form of the answers is fixed.
+    """
+    return network_of(model).any_length and not model.positions_
 
 
 def kind_of(x: Inputs) -> str:
