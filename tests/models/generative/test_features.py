@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
+from likely import Autoencoder
+from likely.inference import MAP
 from likely.likelihoods import Bernoulli, Categorical, Normal
 from likely.models.generative.features import Features
 from likely.models.generative.observed import columns_of
+from likely.networks import MLP
+from likely.optim import Adam
 
 X = torch.tensor([[10.0, 1.0, 2.0], [20.0, 0.0, 0.0], [30.0, 1.0, 1.0]], dtype=torch.float64)
 MIXED = [Normal(), Bernoulli(), Categorical(3)]
@@ -50,3 +55,20 @@ def test_images_keep_their_shape_in_units_of_a_channel():
 def test_a_constant_column_stays_finite():
     x = torch.tensor([[5.0, 1.5], [5.0, 2.5]], dtype=torch.float64)
     assert bool(features(x, Normal())(x).isfinite().all())
+
+
+@pytest.mark.parametrize("kind", ["numbers", "gaps", "table"])
+def test_a_weight_is_a_number_of_repetitions(kind):
+    rng = np.random.default_rng(0)
+    x, weight = rng.normal(size=(30, 3)), rng.integers(1, 4, size=30)
+    if kind == "gaps":
+        x[::7, 1] = np.nan
+    table = {"size": x[:, 0], "colour": np.array(["red", "blue", "green"])[np.arange(30) % 3]}
+    X = table if kind == "table" else x
+    again = np.repeat(np.arange(30), weight)
+    repeated = {name: column[again] for name, column in table.items()} if kind == "table" else x[again]
+    whole = MAP(Adam(0.01), epochs=5, batch_size=None)
+    models = [Autoencoder(2, MLP((8,)), MLP((8,)), inference=whole, random_state=0) for _ in range(2)]
+    weighted, plain = models[0].fit(X, sample_weight=weight), models[1].fit(repeated)
+    np.testing.assert_allclose(weighted.score(X), plain.score(X), rtol=1e-5)
+    np.testing.assert_allclose(weighted.transform(X), plain.transform(X), rtol=1e-4, atol=1e-5)

@@ -78,12 +78,15 @@ class Features(nn.Module):
 
     @torch.no_grad()
     def adapt(self, x: Tensor, weight: Tensor | None) -> None:
-        """Centre and scale of the columns of numbers; 0/1 columns and labels stay."""
-        flat = x.flatten(1)[:: sampled(x)].double()
+        """Centre and scale of the columns of numbers, a row as often as its weight; 0/1 columns and labels stay."""
+        step = sampled(x)
+        flat = x.flatten(1)[::step].double()
         gaps = flat.isnan()
-        count = (~gaps).sum(0).clamp_min(1)
-        centre = flat.nansum(0) / count
-        spread = ((flat - centre).square().nansum(0) / count).sqrt()
+        present = (~gaps).double() if weight is None else weight[::step, None].to(flat) * ~gaps
+        count = present.sum(0)
+        count = torch.where(count > 0, count, 1.0)
+        centre = (present * flat).nansum(0) / count
+        spread = ((present * (flat - centre).square()).nansum(0) / count).sqrt()
         spread = torch.where(spread > FEWEST * centre.abs(), spread, 1.0)
         stay = ((flat == 0) | (flat == 1) | gaps).all(0)
         stay[self.labels] = True

@@ -183,9 +183,11 @@ def _baseline(part: Part, rows: Tensor, weights: Tensor) -> tuple[Tensor, Tensor
     if likelihood.labels:
         classes = part.target.classes or 2
         labels = torch.arange(classes, dtype=y.dtype).view(-1, *(1,) * (y.ndim - 1)).expand(-1, *y.shape[1:])
-        whole = torch.stack([(y == label).any(0) for label in range(classes)]).all(0)  # columns that show every label
+        seen = y[weights > 0]
+        whole = torch.stack([(seen == label).any(0) for label in range(classes)]).all(0)  # columns with every label
         labels = torch.where(whole, torch.nan, labels)
-        y, weights = torch.cat([y, labels]), torch.cat([weights, weights.mean().expand(classes) / classes])
+        extra = weights.sum().clamp_max(1.0) / classes  # one row, so that weights are repetitions
+        y, weights = torch.cat([y, labels]), torch.cat([weights, extra.expand(classes)])
         statistics = likelihood.statistics(y.nan_to_num(), torch.zeros((), dtype=y.dtype))
         if statistics is not None:  # all columns at once: images have many
             present = weights.unsqueeze(-1) * ~y.isnan()  # (n, count)
