@@ -190,7 +190,7 @@ def test_bad_input_is_named(model):
         model.predict_dist(["[mask]", "to be"])
     with pytest.raises(DataError, match=r"texts\[1\] is empty"):
         model.log_prob(["to be", ""])
-    with pytest.raises(DataError, match=r"texts\[0\] has no tokens: Words\(\) sees nothing in it"):
+    with pytest.raises(DataError, match=r"texts\[0\] has no tokens: Words\(\) finds no tokens in it"):
         model.transform("  ")
     with pytest.raises(DataError, match="texts has no tokens"):
         model.perplexity(" ")

@@ -119,7 +119,7 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
             own = as_weights(weight, given)
         values, offsets = joined(self.vocabulary_, given, False, name)
         if len(values) == len(given):
-            raise DataError(f"{name} has no tokens: {self.tokens!r} sees nothing in it.")
+            raise DataError(f"{name} has no tokens: {self.tokens!r} finds no tokens in it.")
         parts = torch.from_numpy(values), torch.from_numpy(offsets)
         if not self.next_sentence:
             rows = MaskedWindows.of(*parts, self.context, own)
@@ -185,7 +185,7 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
         values, offsets, document = self._in_order(texts)
         lengths = np.bincount(document, np.diff(offsets))
         if not lengths.all():
-            raise DataError(f"texts[{lengths.argmin()}] has no tokens: {self.tokens!r} sees nothing in it.")
+            raise DataError(f"texts[{lengths.argmin()}] has no tokens: {self.tokens!r} finds no tokens in it.")
         return self._reader().vectors(values, offsets, document)
 
     def follows(self, first: Any, second: Any) -> np.ndarray:

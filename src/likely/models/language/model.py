@@ -93,7 +93,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         vocabulary = vocabulary_for(self, given)
         values, offsets = joined(vocabulary, given, ends, dtype=np.int32 if counted is None else np.int64)
         if len(values) == len(given) * (1 + ends):
-            raise DataError(f"texts has no tokens: {self.tokens!r} sees nothing in it.")
+            raise DataError(f"texts has no tokens: {self.tokens!r} finds no tokens in it.")
         weight = as_weights(sample_weight, given)
         self.vocabulary_, self.ends_ = vocabulary, ends
         if counted is None:
@@ -184,7 +184,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         for place, text in enumerate(given):
             if self.vocabulary_.decode(self.vocabulary_.encode(text)) != text:
                 raise DataError(
-                    f"texts[{place}] is more than its tokens: {self.tokens!r} does not keep all of it. "
+                    f"texts[{place}] cannot be rebuilt from its tokens by {self.tokens!r}. "
                     "Ask for perplexity, which is per token, or use Characters() or BPE()."
                 )
         return float(-log_prob / sum(len(text) for text in given) / math.log(2))

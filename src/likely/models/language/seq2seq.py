@@ -248,7 +248,7 @@ class Seq2Seq(Reports, Estimator):
             found = words.format(place=place, size=lengths[place], most=most)
             raise DataError(
                 f'{found} by Transformer(positions="learned"); fit with longest={lengths[place] + 1} or more, '
-                'or with positions="sinusoidal" or "relative", which know no longest.'
+                'or with positions="sinusoidal" or "relative", which have no maximum length.'
             )
 
     def _warn_of_strangers(self, texts: Sequence[str], read: Ragged) -> None:
