@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= 2
 
-.PHONY: demo test lint types contracts unit portable matrix bench clean
+.PHONY: demo test lint types contracts unit portable matrix pictures bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -57,6 +57,9 @@ portable: $(VENV)/.tested  ## the numerical tests on simulated machines; PORTABL
 
 matrix: $(VENV)/.tested  ## every likelihood × network × prior × inference
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) --dist worksteal -m matrix tests/common
+
+pictures: $(VENV)/.tested  ## the figures of docs/first-hour.md
+	cd docs/images && ../../$(BIN)/python -m doctest -o NORMALIZE_WHITESPACE -o ELLIPSIS ../first-hour.md
 
 bench: $(VENV)/.benched  ## each comparison with a peer, in one run
 	$(BIN)/python -m benchmarks

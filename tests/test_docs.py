@@ -22,8 +22,10 @@ def rows():
             yield pytest.param(re.findall(r"`([^`]+)`", cells[2]), re.findall(r"`([^`]+)`", cells[3]), id=cells[0])
 
 
-def test_the_guide_runs():
-    result = doctest.testfile(str(ROOT / "docs" / "guide.md"), module_relative=False, optionflags=FLAGS)
+@pytest.mark.parametrize("page", ["guide", "first-hour"])
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # a page may draw
+    result = doctest.testfile(str(ROOT / "docs" / f"{page}.md"), module_relative=False, optionflags=FLAGS)
     assert result.attempted > 0
     assert result.failed == 0
 

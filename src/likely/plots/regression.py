@@ -188,7 +188,10 @@ def coefficients(
 
 
 def _of_summary(given: Any) -> tuple[Sequence[str], Any, Any]:
-    """Terms, estimates and standard errors of a summary, or of that of a fitted model."""
+    """Terms, estimates and standard errors of a summary, or of that of a fitted model, without intercepts.
+
+    These are in the unit of the target, and would leave no room for the others.
+    """
     if is_model(given) and not isinstance(given, type) and hasattr(given, "summary"):
         given = given.summary()
     if not hasattr(given, "estimate") or not hasattr(given, "terms"):
@@ -196,7 +199,10 @@ def _of_summary(given: Any) -> tuple[Sequence[str], Any, Any]:
             "coefficients takes what model.summary() of a linear model returns, or names, values and standard errors; "
             f"found {described(given)} without values."
         )
-    return given.terms, given.estimate, given.standard_error
+    kept = [i for i, term in enumerate(given.terms) if not str(term).endswith("intercept")] or list(
+        range(len(given.terms))
+    )
+    return [given.terms[i] for i in kept], given.estimate[kept], given.standard_error[kept]
 
 
 def _coefficients_finding(names: Sequence[str], value: np.ndarray, error: np.ndarray, away: np.ndarray) -> str:
