@@ -153,7 +153,7 @@ def test_alpha_is_no_negative_number(alpha):
         (Y[:5], r"y has 5 rows, but X has 40 rows"),
         (np.zeros((40, 2, 2)), r"y has shape \(40, 2, 2\); KernelRidge needs \(n,\), or \(n, k\)"),
         (np.where(np.arange(40) == 7, np.inf, Y), "y contains infinity at row 7"),
-        (np.full(40, np.nan), "y has no target that counts"),
+        (np.full(40, np.nan), "y has no target: all are missing"),
         (np.where(np.eye(40, 2) > 0, np.nan, BOTH), "y has some of its targets at row 0 but not all"),
         (["a"] * 40, r"y has text \('a'\)"),
     ],

@@ -431,7 +431,7 @@ def test_bad_targets_are_refused():
     for target, message in (
         (X[:, :2], r"y has shape \(120, 2\); SupportVector needs one number per row"),
         (y, "y has text"),
-        (np.full(len(X), np.nan), "y has no target that counts"),
+        (np.full(len(X), np.nan), "y has no target: all are missing"),
     ):
         with pytest.raises(DataError, match=message):
             SupportVector(epsilon=0.1).fit(X, target)

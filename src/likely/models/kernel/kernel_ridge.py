@@ -140,5 +140,5 @@ def _counted(targets: np.ndarray, weight: Tensor | None) -> tuple[Tensor, Tensor
         return values, weight
     counted = (~missing).double() if weight is None else weight * ~missing
     if not bool(counted.any()):
-        raise DataError("y has no target that counts: each is missing, or has no sample_weight.")
+        raise DataError("y has no target: all are missing or have zero weight.")
     return values, counted

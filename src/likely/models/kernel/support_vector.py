@@ -140,7 +140,7 @@ class SupportVector(KernelMachine, Labelled):
             target = self._numbers(y, len(x))
             used = ~np.isnan(target) & (counts > 0)
             if not used.any():
-                raise DataError("y has no target that counts: each is missing, or has no sample_weight.")
+                raise DataError("y has no target: all are missing or have zero weight.")
         rows = np.flatnonzero(used)
         K = self._matrix(x[torch.from_numpy(rows)]).numpy()
         check_covariance(K, self.kernel_)

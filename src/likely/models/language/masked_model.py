@@ -35,7 +35,7 @@ from .masked_reading import Reader
 from .masked_rows import MaskedWindows, SentencePairs, pair_up, shortened
 from .masked_texts import Blanks, as_documents, in_order, unknown_token, with_blanks
 from .model import MOST
-from .texts import joined
+from .texts import joined, perplexity_of
 
 __all__ = ["MaskedLanguageModel"]
 
@@ -175,7 +175,7 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
         values, offsets, _ = self._in_order(texts)
         if not len(values):
             raise DataError("texts has no tokens to predict.")
-        return math.exp(-self._log_prob(values, offsets).sum() / len(values))
+        return perplexity_of(self._log_prob(values, offsets), len(values))
 
     def transform(self, texts: Any) -> np.ndarray:
         """A vector of each text or document, (n, width): the mean over its tokens of what the network makes of them.

@@ -34,7 +34,7 @@ from .fitting import automatic, blank, trained, vocabulary_for, work_of
 from .kneser_ney import KneserNey
 from .module import LanguageModule
 from .ngram import NGram
-from .texts import joined, kept, without
+from .texts import joined, kept, perplexity_of, without
 from .trained import Trained
 from .windows import Windows
 
@@ -175,7 +175,7 @@ class LanguageModel(Reports, DensityMixin, Estimator):
         predicted = len(values) - len(offsets) + 1
         if not predicted:
             raise DataError("texts has no tokens to predict.")
-        return math.exp(-self._predictor().log_prob(values, offsets).sum() / predicted)
+        return perplexity_of(self._predictor().log_prob(values, offsets), predicted)
 
     def bits_per_character(self, texts: Any) -> float:
         """−log₂ p per character; the text must be what its tokens say, so that p is that of all of it."""

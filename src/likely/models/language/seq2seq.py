@@ -5,7 +5,6 @@ p(y | x) = Πₜ p(yₜ | y_<t, x),      the last yₜ is the end of the target
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
@@ -34,6 +33,7 @@ from .fitting import blank
 from .pairs import ragged
 from .seq2seq_fitting import module_of, read_pairs, trained, work_of
 from .seq2seq_module import Seq2SeqModule
+from .texts import perplexity_of
 from .translator import Translator
 
 __all__ = ["Seq2Seq"]
@@ -140,7 +140,7 @@ class Seq2Seq(Reports, Estimator):
         check_is_fitted(self)
         read, written = self._read(sources, targets)
         predicted = len(written.values) - len(written)
-        return math.exp(-self._translator().log_prob(read, written).sum() / predicted)
+        return perplexity_of(self._translator().log_prob(read, written), predicted)
 
     def predict(self, sources: Any, decoding: Any = Beam(), length: int | None = None) -> list[str]:  # noqa: B008
         """A target for each source: with `Beam`, the most probable one that it finds.

@@ -9,7 +9,7 @@ import numpy as np
 from ...core.errors import DataError
 from ...data.text import Vocabulary, parts_of
 
-__all__ = ["joined", "kept", "sums", "without"]
+__all__ = ["joined", "kept", "perplexity_of", "sums", "without"]
 
 
 def joined(
@@ -62,3 +62,13 @@ def sums(numbers: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """
     ends = np.concatenate([[0], np.cumsum(np.diff(offsets) - 1)])
     return np.add.reduceat(np.append(numbers, 0.0), ends[:-1]) * (np.diff(ends) > 0)
+
+
+def perplexity_of(log_probs: np.ndarray, count: int) -> float:
+    """exp(−Σ log p / count), ∞ beyond the largest number.
+
+    >>> perplexity_of(np.log([0.5, 0.5]), 2), perplexity_of(np.array([-1e9]), 1)
+    (2.0, inf)
+    """
+    with np.errstate(over="ignore"):
+        return float(np.exp(-np.float64(np.sum(log_probs)) / count))
