@@ -142,9 +142,11 @@ class Regressor(RegressorMixin, Supervised):
         if not reset and not free and array.shape[1:] != (*self.positions_, *self.target_.shape):
             fitted = rows_of((*self.positions_, *self.target_.shape))
             raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
-        if reset:
-            _warn_of_constant(array)
         return torch.from_numpy(np.array(array, order="C"))  # a copy: reversed or read-only memory suits torch badly
+
+    def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:
+        _warn_of_constant(targets)
+        return x
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,13 +154,13 @@ class Regressor(RegressorMixin, Supervised):
         return tags
 
 
-def _warn_of_constant(y: np.ndarray) -> None:
+def _warn_of_constant(y: Tensor) -> None:
     """Targets that are all the same leave nothing to explain, and no scatter to learn a scale from."""
-    seen = y[~np.isnan(y)]
-    if len(y) > 1 and len(seen) and (seen == seen[0]).all():
+    seen = y[~y.isnan()]
+    if len(y) > 1 and len(seen) and bool((seen == seen[0]).all()):
         warnings.warn(
-            f"y is {seen[0]} in every row, so there is nothing to explain: the model answers with that number, R² says "
-            "nothing, and a learned scale is as small as it can be. Is it the right column?",
+            f"y is {float(seen[0])} in every row, so there is nothing to explain: the model answers with that number, "
+            "R² says nothing, and a learned scale is as small as it can be. Is it the right column?",
             LikelyWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
