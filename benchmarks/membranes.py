@@ -1,8 +1,10 @@
 """Membranes between cells (ISBI 2012, slices of 256 × 256): pixels labelled by a U-Net, drawn for the docs.
 
-The first 24 slices train, the last 6 test. Masks are turned and mirrored with their slices, and answers are the mean
-over all eight ways to turn and mirror a slice. Pixels are not weighted: the fraction of them that is right is what is
-measured, and borders or rare classes that count for more would make that smaller.
+The first 24 slices train, the last 6 test. Training is on overlapping tiles of 128 × 128, which give four times as many
+steps in the same time as whole slices, turned and mirrored with their masks. The network answers for slices of any
+size, by the mean over all eight ways to turn and mirror a slice. Pixels are not weighted: the fraction of them that is
+right is what is measured, and borders or rare classes that count for more would make that smaller. Tiles, width and
+length were chosen by the last 4 of the 24 slices.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from .timing import Result, show
 
 __all__ = ["run"]
 
-TRAIN, EPOCHS = 24, 24
+TRAIN, EPOCHS = 24, 90
+SIDE, STRIDE = 128, 64
 NETWORK = UNet((16, 32, 64, 128), norm="batch")
 MOVED = Flip() + QuarterTurn()
 TARGET = 0.935
@@ -62,8 +65,14 @@ def slices() -> tuple[np.ndarray, np.ndarray]:
 
 def fitted(images: np.ndarray, labels: np.ndarray, epochs: int = EPOCHS) -> Classifier:
     """The network after so many epochs."""
-    training = MAP(Adam(4e-3), epochs, batch_size=2, schedule=Cosine(), augment=MOVED, average=EMA(0.98))
-    return Classifier(network=NETWORK, inference=training, random_state=0).fit(images, labels)
+    training = MAP(Adam(3e-3), epochs, batch_size=2, schedule=Cosine(), augment=MOVED, average=EMA(0.995))
+    return Classifier(network=NETWORK, inference=training, random_state=0).fit(tiles(images), tiles(labels))
+
+
+def tiles(slices: np.ndarray) -> np.ndarray:
+    """Overlapping squares (n, …, 128, 128) of slices (…, 256, 256)."""
+    starts = range(0, slices.shape[-1] - SIDE + 1, STRIDE)
+    return np.concatenate([slices[..., i : i + SIDE, j : j + SIDE] for i in starts for j in starts])
 
 
 def draw(image: np.ndarray, membrane: np.ndarray, truth: np.ndarray) -> None:

@@ -42,7 +42,9 @@ def impute(
     fitted = load(model)
     if not isinstance(fitted, FrameModel) or not hasattr(fitted.model_, "impute"):
         inner = type(fitted.model_ if isinstance(fitted, FrameModel) else fitted).__name__
-        raise DataError(f"{model} holds a {inner}, which cannot impute missing values; fit a model of the rows: likely fit --model.")
+        raise DataError(
+            f"{model} holds a {inner}, which cannot impute missing values; fit a model of the rows: likely fit --model."
+        )
     rows = read(table, reading, fitted)
     filled = fitted.impute(rows, draws=1, random_state=random_state)[0] if draw else fitted.impute(rows)
     names = [column.name for column in fitted.coded_]

@@ -107,8 +107,8 @@ class Spec:
             target = getattr(changed, name)
             if not isinstance(target, Spec):
                 raise SpecError(
-                    f"{type(self).__name__}({name}={_short(target)}) is not a spec, so {name}__{next(iter(sub))} is not "
-                    f"a parameter; set {name} to a spec first."
+                    f"{type(self).__name__}({name}={_short(target)}) is not a spec, so {name}__{next(iter(sub))} is "
+                    f"not a parameter; set {name} to a spec first."
                 )
             changed = dataclasses.replace(changed, **{name: target.replace(**sub)})  # type: ignore[type-var]
         return changed

@@ -84,7 +84,7 @@ class CompiledState(NamedTuple):
 
 
 def compiled_start(encoder: Encoder, rows: int) -> CompiledState | None:
-    """The initial state for `rows` sequences, before their first step; None where the loop does not know the encoder."""
+    """The initial state for `rows` sequences; None where the loop does not know the encoder."""
     blocks = list(encoder.blocks)
     if torch.is_grad_enabled() or torch._C._are_functorch_transforms_active() or encoder.relative is not None:
         return None
