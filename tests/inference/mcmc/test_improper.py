@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from likely import GaussianMixture, priors
+from likely import GaussianMixture
 from likely.core.errors import ApproximationWarning, TrainingError
 from likely.inference import HMC, NUTS
 from likely.inference.coordinates import Coordinates
@@ -96,11 +96,3 @@ def test_a_mixture_under_a_proper_prior_has_a_posterior(by, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ApproximationWarning)
         assert len(GaussianMixture(2, inference=by, random_state=seed).fit(X).draws_["mean"]) == 4
-
-
-def test_a_mixture_under_a_flat_prior_has_none(seed):
-    """A component without rows may lie anywhere at the same likelihood."""
-    X = np.random.default_rng(seed).normal(size=(40, 1))
-    model = GaussianMixture(2, inference=HMC(chains=2, draws=2, warmup=5), prior=priors.Flat(), random_state=seed)
-    with pytest.warns(ApproximationWarning, match="The posterior is improper"):
-        model.fit(X)
