@@ -231,3 +231,11 @@ def test_networks_without_a_kernel_are_refused():
         NNGP(Linear())
     with pytest.raises(SpecError, match="weight_variance must be None or a positive number"):
         NTK(MLP((4,)), weight_variance=0.0)
+
+
+def test_neighbouring_seeds_share_no_network():
+    x = torch.ones(1, 3, dtype=torch.float64)
+    first, second = (NNGP(MLP((4,)), "finite", draws=10, random_state=seed).build(x).networks for seed in (0, 1))
+    weights = [{next(network.parameters())[0, 0].item() for network in networks} for networks in (first, second)]
+    assert len(weights[0]) == len(weights[1]) == 10
+    assert weights[0].isdisjoint(weights[1])

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import DataError
-from ..core.random import isolated
+from ..core.random import isolated, spread
 from ..core.spec import require
 from ..networks import MLP, Network
 from ..networks.layers.activation import gain
@@ -151,7 +151,7 @@ class _Average(KernelModule):
     def __init__(self, kernel: NNGP, x: Tensor) -> None:
         super().__init__()
         self.kernel = kernel
-        self.networks = [kernel.module(x, kernel.random_state + draw) for draw in range(kernel.draws)]
+        self.networks = [kernel.module(x, seed) for seed in spread(kernel.random_state, kernel.draws)]
 
     @torch.no_grad()
     def forward(self, x: Tensor, other: Tensor | None = None) -> Tensor:
