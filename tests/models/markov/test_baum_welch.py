@@ -9,9 +9,10 @@ import pytest
 import torch
 from scipy.stats import poisson
 
+from likely import HiddenMarkov
 from likely.core.errors import DataError
 from likely.data.rows import Ragged
-from likely.inference import Latent
+from likely.inference import EM, Latent
 from likely.likelihoods import Poisson
 from likely.models.emissions import Columns
 from likely.models.markov.baum_welch import LEAST, BaumWelch
@@ -140,3 +141,13 @@ def test_an_impossible_sequence_is_named():
     params["eta"] = torch.full((1, 2, 1), -torch.inf, dtype=torch.float64)
     with pytest.raises(DataError, match="sequence 0 is impossible from step 0 on: no allowed state"):
         model.expect(params)
+
+
+def test_first_guesses_count_weights_as_copies():
+    """States far apart, so that the clusters of both are the same whatever rows k-means++ draws."""
+    rng = np.random.default_rng(0)
+    several = [rng.normal(np.where(np.arange(8) < cut, 0.0, 30.0), 1.0).reshape(-1, 1) for cut in (2, 4, 6)]
+    weighted, copied = (HiddenMarkov(n_states=2, inference=EM(max_iter=1, tol=0.0), random_state=0) for _ in range(2))
+    weighted.fit(several, sample_weight=[1, 2, 3])
+    copied.fit([several[0], *[several[1]] * 2, *[several[2]] * 3])
+    np.testing.assert_allclose(weighted.history_, copied.history_, rtol=1e-9)

@@ -224,15 +224,15 @@ class BaumWelch(Latent):
         """Rows in clusters (or each sequence in segments, if states are ordered), as if those were the states."""
         if self.ordered:
             weights = self._segments(seed, even=index == 0 and self.init == "k-means++")
+            weights = weights * self.row_weight.unsqueeze(-1)
         else:
             points = features(self.x, self.emission.label_columns())
-            weights = first_weights(points, self.states, seed, self.init)
+            weights = first_weights(points, self.states, seed, self.init, self.row_weight)
         label = np.where(weights.any(1).numpy(), weights.argmax(1).numpy(), -1)
         counts = self._neighbours(label)
         if not self.ordered and not bool(self.allowed.all()):
             order = _arranged(counts, self.allowed.numpy())
             weights, counts = weights[:, order], counts[order][:, order]
-        weights = weights * self.row_weight.unsqueeze(-1)
         totals = self.emission.zeros(1, self.states)
         self.emission.accumulate(totals, None, self.x, weights.unsqueeze(1), slice(0, len(self.x)))
         transition = torch.from_numpy(counts) + counts.sum() / self.states**2 + 1.0  # half seen, half even
@@ -254,13 +254,13 @@ class BaumWelch(Latent):
         return weights
 
     def _neighbours(self, label: np.ndarray) -> np.ndarray:
-        """How often each label follows each, within sequences: (K, K)."""
+        """How often each label follows each, within sequences, by their weights: (K, K)."""
         before, after = label[:-1], label[1:]
         inside = np.ones(len(before), dtype=bool)
         inside[self.offsets[1:-1] - 1] = False
         inside &= (before >= 0) & (after >= 0)
         counts = np.zeros((self.states, self.states))
-        np.add.at(counts, (before[inside], after[inside]), 1.0)
+        np.add.at(counts, (before[inside], after[inside]), self.row_weight.numpy()[:-1][inside])
         return counts
 
 

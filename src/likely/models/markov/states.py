@@ -119,6 +119,8 @@ class _HiddenStates(Averaged):
     ) -> Any:
         """n new sequences of `length` steps, (n, length, d); with `return_hidden` also their states (n, length).
 
+        The last axis is there for single numbers, too: with d = 1 a sequence is (length, 1), whatever was fitted.
+
         With a sequence as `condition`, what may follow it.
         """
         self._check_fitted()
