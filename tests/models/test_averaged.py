@@ -10,7 +10,7 @@ import torch
 from scipy.stats import norm
 
 import likely
-from likely import PCA, GaussianMixture, HiddenMarkov, KalmanFilter, Mixture
+from likely import PCA, FactorAnalysis, GaussianMixture, HiddenMarkov, KalmanFilter, Mixture
 from likely.core.errors import LikelyWarning, ModelFileError
 from likely.inference import MAP, Ensemble
 from likely.likelihoods import Normal
@@ -106,3 +106,54 @@ def test_new_rows_come_from_all_draws(kind):
     assert {True, False} == set((rows[:, 0] > 0).tolist())
     assert (np.abs(np.abs(rows) - 1e3) < 300).all()
     np.testing.assert_array_equal(rows, model.sample(64, random_state=1, **options).reshape(64, -1))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("weights", np.zeros((3, 1)), "draws of weights in this file must each be probabilities that sum to 1"),
+        ("covariance", -VARIANCES.reshape(3, 1, 1, 1), "draws of covariance .* symmetric and positive semidefinite"),
+    ],
+)
+def test_draws_out_of_range_are_refused(name, value, message, drawn, tmp_path):
+    drawn.draws_[name] = value
+    drawn.save(tmp_path / "draws.likely")
+    with pytest.raises(ModelFileError, match=message):
+        likely.load(tmp_path / "draws.likely")
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        (Mixture(Normal(), 2), ["weights"]),
+        (HiddenMarkov(Normal(), 2), ["chain.initial", "chain.transition"]),
+        (FactorAnalysis(1), ["noise"]),
+        (PCA(1), ["noise"]),
+        (KalmanFilter(1), ["transition_covariance", "observation_covariance", "initial_covariance"]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_negative_draws_of_every_model_are_refused(model, names, tmp_path):
+    model.set_params(inference=Ensemble(2, by=MAP(epochs=1)), random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LikelyWarning)
+        model.fit(np.random.default_rng(0).normal(size=(30, 2)))
+    for name in names:
+        kept = model.draws_[name]
+        model.draws_[name] = -kept - 0.1
+        model.save(tmp_path / "draws.likely")
+        with pytest.raises(ModelFileError, match=f"draws of {name} in this file must each be"):
+            likely.load(tmp_path / "draws.likely")
+        model.draws_[name] = kept
+    model.save(tmp_path / "draws.likely")
+    likely.load(tmp_path / "draws.likely")
+
+
+@pytest.mark.parametrize(("model", "name"), [(PCA(1), "loadings_"), (FactorAnalysis(1), "components_")])
+def test_loadings_without_a_finite_determinant_are_refused(model, name, tmp_path):
+    rng = np.random.default_rng(0)
+    model.fit(rng.normal(size=(200, 1)) + rng.normal(size=(200, 4)))  # one factor in all columns
+    setattr(model, name, np.full_like(getattr(model, name), 1e200))
+    model.save(tmp_path / "huge.likely")
+    with pytest.raises(ModelFileError, match="loadings and noise in this file are so far apart in size"):
+        likely.load(tmp_path / "huge.likely")

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..core.declared import TABLE, Value
+from ..core.declared import TABLE, Range, Value
 from ..core.errors import DataError, ModelFileError
 from ..core.learned import Learned
 from ..core.random import spread
@@ -43,6 +43,10 @@ class Averaged(Learned):
     def _point(self) -> Params:
         """The parameters of the best draw, as `draws_` names them."""
         raise NotImplementedError
+
+    def _draw_ranges(self) -> Mapping[str, Range]:
+        """What each parameter of a draw must be, where finite is not enough: as of the arrays of one fit."""
+        return {}
 
     def _forget(self) -> None:
         super()._forget()
@@ -94,6 +98,10 @@ class Averaged(Learned):
             sound = sound and value is not None and value.dtype == np.float64 and bool(np.isfinite(value).all())
         if not sound:
             raise ModelFileError(f"The file does not fit {type(self).__name__}: its draws are not those of its model.")
+        for name, needs in self._draw_ranges().items():
+            if not needs.holds(draws[name]):
+                owner = type(self).__name__
+                raise ModelFileError(f"{owner}'s draws of {name} in this file must each be {needs.words}.")
 
 
 def weights_given(log_prob: Tensor, log_weights: Tensor) -> Tensor:

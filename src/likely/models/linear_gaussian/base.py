@@ -14,8 +14,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from torch import Tensor
 from torch.distributions import MultivariateNormal
 
+from ...core.declared import POSITIVE, Range
 from ...core.draws import count_of, form_of, in_form
-from ...core.errors import DataError
+from ...core.errors import DataError, ModelFileError
 from ...core.random import spread
 from ...core.threads import threads_for
 from ...core.validation import as_rows, as_weights
@@ -56,6 +57,24 @@ class LinearGaussianModel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ave
             model = restored(fit.members)
             fit.members |= {"loadings": model.loadings, "mean": model.mean, "noise": model.noise}
         self._keep_draws(fit)
+
+    def _draw_ranges(self) -> dict[str, Range]:
+        return {"noise": POSITIVE}
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        density = self._density()
+        if bool((density.noise == 0).any()):  # a plane, which has no density
+            return
+        try:
+            sound = bool(density.log_prob(density.mean.unsqueeze(0)).isfinite().all())
+        except torch.linalg.LinAlgError:  # type: ignore[attr-defined]
+            sound = False
+        if not sound:
+            raise ModelFileError(
+                f"{type(self).__name__}'s loadings and noise in this file are so far apart in size that the covariance "
+                "of the rows has no finite determinant."
+            )
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """The mean of log p(x), in nats per row."""

@@ -264,6 +264,8 @@ class KalmanFilter(TransformerMixin, Averaged):
     ) -> Any:
         """n new series of `length` steps, (n, length, p); with `return_hidden` also their states (n, length, k).
 
+        The last axis is there for single numbers, too: with p = 1 a series is (length, 1), whatever was fitted.
+
         With a series as `condition`, what may follow it.
         """
         system, shape = self._system(), (count_of(n), count_of(length, "length"))
@@ -326,6 +328,9 @@ class KalmanFilter(TransformerMixin, Averaged):
 
     def _point(self) -> Params:
         return {name: torch.from_numpy(value) for name, value in self._system()._asdict().items()}
+
+    def _draw_ranges(self) -> dict[str, Range]:
+        return {name: _range(name) for name in System._fields}
 
     def _system(self) -> System:
         self._check_fitted()

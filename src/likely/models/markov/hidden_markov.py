@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from ...core import distributed
-from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
+from ...core.declared import COUNTS, FIT, HISTORY, SIMPLEX, TABLE, Array, Arrays, Range, Values
 from ...core.errors import DataError, LikelyWarning, SpecError
 from ...core.spec import require
 from ...core.validation import as_weights
@@ -218,6 +218,12 @@ class HiddenMarkov(_HiddenStates):
     # --- helpers ------------------------------------------------------------------------------------------------
     def _point(self) -> Params:
         return {name: value for name, value in self._params().items() if name not in ("whiten", "floored")}
+
+    def _draw_ranges(self) -> dict[str, Range]:
+        emission = rebuild(self.emission_)
+        declared = {**emission.arrays(), **(emission.inner.arrays() if hasattr(emission, "inner") else {})}
+        ranges = {name: array.range for name, array in declared.items() if name in self._point()}
+        return {"chain.initial": SIMPLEX, "chain.transition": SIMPLEX, **ranges}
 
     def _same(self, model: HiddenMarkov, x: Tensor) -> Emission:
         """The emission of this fitted model, for another that starts from it."""

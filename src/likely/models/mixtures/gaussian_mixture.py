@@ -14,7 +14,20 @@ import numpy as np
 import torch
 from torch import Tensor, distributions
 
-from ...core.declared import COUNTS, COVARIANCE, FIT, FORM, HISTORY, POSITIVE, SIMPLEX, TABLE, Array, Arrays, Values
+from ...core.declared import (
+    COUNTS,
+    COVARIANCE,
+    FIT,
+    FORM,
+    HISTORY,
+    POSITIVE,
+    SIMPLEX,
+    TABLE,
+    Array,
+    Arrays,
+    Range,
+    Values,
+)
 from ...core.errors import DataError, SpecError
 from ...core.spec import require
 from ...inference import EM, Inference
@@ -132,6 +145,9 @@ class GaussianMixture(_FiniteMixture):
     def _point(self) -> Params:
         _, params = self._fitted()
         return {name: params[name][0] for name in ("weights", "mean", "covariance")}
+
+    def _draw_ranges(self) -> dict[str, Range]:
+        return {"weights": SIMPLEX, "covariance": COVARIANCE if self._matrix else POSITIVE}
 
     def _keep(self, model: Components, params: Params) -> None:
         self.means_ = params["mean"][0].numpy()

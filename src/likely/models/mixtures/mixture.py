@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, distributions
 
-from ...core.declared import COUNTS, FIT, FORM, HISTORY, SIMPLEX, TABLE, Array, Arrays, Values
+from ...core.declared import COUNTS, FIT, FORM, HISTORY, SIMPLEX, TABLE, Array, Arrays, Range, Values
 from ...core.errors import SpecError
 from ...inference import EM, Inference
 from ...inference.latent.latent import Params
@@ -106,6 +106,9 @@ class Mixture(_FiniteMixture):
 
     def _point(self) -> Params:
         return {"weights": torch.from_numpy(self.weights_), "eta": torch.from_numpy(self.eta_)}
+
+    def _draw_ranges(self) -> dict[str, Range]:
+        return {"weights": SIMPLEX}
 
     def _keep(self, model: Components, params: Params) -> None:
         self.eta_ = params["eta"][0].numpy()
