@@ -32,6 +32,7 @@ __all__ = [
     "NUMBER",
     "NUMBERS",
     "POSITIVE",
+    "SETTLED",
     "SIMPLEX",
     "SYMMETRIC",
     "TABLE",
@@ -163,7 +164,9 @@ def maybe(declared: Declaration) -> Declaration:
 
 HISTORY = Array("*", ANY, optional=True, empty=True)
 """What a fit recorded step by step."""
-FIT: Values = {"n_iter_": maybe(COUNT), "converged_": maybe(FLAG), "log_likelihood_": maybe(NUMBER)}
+SETTLED = Value("true, false or null", lambda value: value is None or isinstance(value, bool))
+"""Whether an iterative fit converged; null where no rule says."""
+FIT: Values = {"n_iter_": maybe(COUNT), "converged_": maybe(SETTLED), "log_likelihood_": maybe(NUMBER)}
 """How an iterative fit ended; a model that was made from known parameters has none of it."""
 
 

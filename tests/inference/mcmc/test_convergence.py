@@ -8,7 +8,7 @@ import torch
 
 from likely import Regressor, priors
 from likely.inference.log_posterior import LogPosterior
-from likely.inference.mcmc.convergence import agreement
+from likely.inference.mcmc.convergence import agreement, said_of
 from likely.likelihoods import Normal
 from likely.networks import MLP
 from likely.sampling.convergence import diagnose
@@ -70,4 +70,19 @@ def test_exchanged_units_of_a_network_are_no_disagreement(target):
 def test_draws_that_never_move_have_no_diagnostics(target):
     line = target()
     still = torch.zeros(3, 40, line.size, dtype=torch.float64)
-    assert agreement(line, still, still[..., 0]) == {"rhat": None, "rhat_of": None, "agree": True, "ess": None}
+    assert agreement(line, still, still[..., 0]) == {"rhat": None, "rhat_of": None, "agree": None, "ess": None}
+
+
+def test_short_chains_are_judged_by_what_chance_allows(target):
+    """A chain that is off by 1.5σ is a disagreement; independent draws are not, and too few tell nothing."""
+    line = target()
+    theta = draws(line.size)
+    assert agreement(line, theta)["agree"] is not False  # false alarm: 1 in 1,000
+    theta[1] += 1.5
+    judged = agreement(line, theta)
+    assert judged["agree"] is False
+    assert said_of(judged).startswith("The chains do not agree: R-hat of ")
+    few = agreement(line, theta[:, :10])
+    assert few["rhat"] > 1.05
+    assert few["agree"] is None
+    assert said_of(few) is None

@@ -131,6 +131,7 @@ def test_cycles_visit_both_modes(seed):
 
 
 # --- networks, files, errors ----------------------------------------------------------------------------------------
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
 def test_draws_of_a_network_disagree_where_there_are_no_rows(seed):
     """On a wave with a gap, functions differ more inside it (1.5 to 5 times as much for 8 seeds).
 

@@ -11,7 +11,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import likely
 from likely import GaussianMixture, KMeans
-from likely.core.errors import DataError, LikelyWarning, SpecError
+from likely.core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
 from likely.models.emissions import GaussianEmission
 from likely.models.mixtures.components import Components
 
@@ -37,6 +37,7 @@ def test_it_is_scikit_learns():
     np.testing.assert_allclose(ours.score(X, sample_weight=weight), -ours.inertia_, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
 def test_inertia_never_rises_from_step_to_step():
     X = points()
     inertia = [KMeans(8, init=X[:8], max_iter=steps, tol=0.0).fit(X).inertia_ for steps in range(1, 15)]
@@ -54,6 +55,7 @@ def test_centres_are_means_and_labels_are_nearest():
         np.testing.assert_allclose(model.cluster_centers_[k], X[model.labels_ == k].mean(0), atol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
 def test_it_is_the_hard_limit_of_a_spherical_mixture():
     """Equal weights, one variance that goes to 0: responsibilities become labels, and EM's step k-means' step."""
     X = points()
@@ -157,3 +159,12 @@ def test_a_verbose_fit_says_one_line_on_standard_error(capfd):
     assert said.out == ""
     steps = f"{model.n_iter_} step{'s' * (model.n_iter_ != 1)}"
     assert said.err == f"KMeans: {steps}, inertia 1\n"
+
+
+def test_a_run_that_is_cut_short_is_said():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    with pytest.warns(
+        ConvergenceWarning, match="the centres still moved after max_iter=1 steps; raise max_iter or tol"
+    ):
+        assert KMeans(5, max_iter=1, random_state=0).fit(X).converged_ is False
+    assert KMeans(5, random_state=0).fit(X).converged_ is True

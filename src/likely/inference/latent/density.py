@@ -187,6 +187,6 @@ def _trace(posterior: Posterior, total: float, log_joint: Tensor) -> Tensor:
     return log_joint
 
 
-def _converged(posterior: Posterior) -> bool:
-    """Whether chains agree; what only takes a number of steps has done so."""
-    return bool(posterior.info.get("agree", True))
+def _converged(posterior: Posterior) -> bool | None:
+    """Whether chains agree; None where nothing was tested, as of a fit that takes a given number of steps."""
+    return posterior.info.get("agree")

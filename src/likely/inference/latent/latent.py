@@ -106,7 +106,8 @@ class LatentFit:
 
     `trace` is what the fit recorded: for EM the ELBO after each E-step (where it equals log p(x | θ), plus log p(θ) if
     there is a prior), which never falls. `finals` are the last values of all starts. `members` are all parameter
-    vectors (S, …) that predictions average over, with their weights; None if there is only one.
+    vectors (S, …) that predictions average over, with their weights; None if there is only one. `converged` is None
+    where no rule says: after a given number of steps, or of chains too short to tell whether they agree.
     """
 
     def __init__(
@@ -114,7 +115,7 @@ class LatentFit:
         params: Mapping[str, Tensor],
         trace: Tensor,
         finals: Tensor,
-        converged: bool,
+        converged: bool | None,
         members: Params | None = None,
         posterior: Posterior | None = None,
     ) -> None:

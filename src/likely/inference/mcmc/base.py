@@ -22,7 +22,6 @@ from ...core.checkpoint import Checkpoint, Saver
 from ...core.errors import ConvergenceWarning, TrainingError
 from ...core.random import spread
 from ...core.spec import require, transient
-from ...sampling.convergence import AGREE
 from ...sampling.density import as_generator
 from ...sampling.driver import Driver, Length, own_copy
 from ...sampling.sampler import Sampler
@@ -31,15 +30,15 @@ from ..fingerprint import data_fingerprint
 from ..log_posterior import LogPosterior
 from ..posterior import Posterior
 from ..problem import Inference, Problem
-from .convergence import agreement
+from .convergence import JUDGED, agreement, said_of
 from .draws import ChainPosterior
 from .improper import check_proper
 from .start import coordinates_of, start_chains
 
 __all__ = ["_MarkovChain"]
 
-JUDGED = 100
-"""Draws of a chain from which on R-hat says something: in shorter ones chance alone can take it beyond."""
+ENOUGH = 100
+"""Draws of a chain from which on a hundredth of its moves is more than one or two that happened to diverge."""
 DESCENT = 200
 """Steps that bring the chains of a network near a mode."""
 
@@ -148,13 +147,13 @@ class _Run:
     def warn(self, info: dict[str, Any]) -> None:
         """Say so if the chains disagree, stand still, or lost their way."""
         spec, moves = self.spec, self.spec.chains * self.spec.draws * self.spec.thin
-        if spec.draws < JUDGED:
+        if spec.draws < JUDGED:  # nothing can be said of so few
             return
         if info["acceptance"] < 1e-3:
             problem = f"Of the moves proposed, {info['acceptance']:.2g} were accepted: the chains stand still"
-        elif not info["agree"]:
-            problem = f"The chains do not agree: R-hat of {info['rhat_of']} is {info['rhat']:.2f}, above {AGREE}"
-        elif info["divergences"] > 0.01 * moves:
+        elif disagreement := said_of(info):
+            problem = disagreement
+        elif spec.draws >= ENOUGH and info["divergences"] > 0.01 * moves:
             lost = info["divergences"]
             problem = f"{lost} of {moves} moves diverged, so some parts of the posterior were not reached"
         else:

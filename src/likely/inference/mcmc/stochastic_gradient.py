@@ -6,11 +6,13 @@
 
 Chains move in coordinates φ, θ = centre + Wφ, in which the posterior around its start is about 1 wide everywhere, so
 that the same step size suits any data. No draw is ever rejected: they are approximate, and the more so the larger ε is.
+Whether chains agree is judged as that of exact ones: by R-hat of parameters, or of η at some training rows.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
@@ -20,7 +22,7 @@ from torch import Tensor
 
 from ...core.callbacks import Callbacks
 from ...core.checkpoint import Checkpoint
-from ...core.errors import TrainingError
+from ...core.errors import ConvergenceWarning, TrainingError
 from ...core.random import spread
 from ...core.spec import as_spec, require, transient
 from ..coordinates import Coordinates, ValueAndGrad
@@ -31,6 +33,7 @@ from ..precondition import SMALL, precondition, stiffness
 from ..problem import Inference, Problem
 from ..training.engine import Step, train
 from ..training.mini_batches import MiniBatches, started, to_float32
+from .convergence import agreement, said_of
 
 __all__ = ["Landscape"]
 
@@ -118,7 +121,15 @@ class _StochasticGradient(Inference):
             "stiffness": landscape.stiffness,
             "gradient_noise": float(landscape.noise.max()),
             "batches": chains.gradient.count,
+            **agreement(density, torch.stack(chains.draws, 1)),
         }
+        if disagreement := said_of(info):
+            warnings.warn(
+                f"{disagreement}. Try a longer warmup (now {self.warmup}), more steps between draws (thin, now "
+                f"{self.thin}), standardised X and y, or a narrower prior.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
         members = stacked(density.module, density.named(theta), len(theta))
         return Posterior(density.module, *members, weights, info)
 

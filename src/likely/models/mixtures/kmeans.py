@@ -17,15 +17,15 @@ import numpy as np
 import torch
 from sklearn import cluster
 from sklearn.base import ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning as FewDistinct
 from sklearn.metrics import pairwise_distances_argmin, pairwise_distances_argmin_min
 from sklearn.metrics.pairwise import euclidean_distances
 from torch import Tensor
 
 from ...core import distributed
-from ...core.declared import AMOUNT, COUNT, COUNTS, Array, Arrays, Values
+from ...core.declared import AMOUNT, COUNT, COUNTS, FLAG, Array, Arrays, Values, maybe
 from ...core.draws import Refused
-from ...core.errors import DataError, LikelyWarning
+from ...core.errors import ConvergenceWarning, DataError, LikelyWarning
 from ...core.learned import Learned
 from ...core.plural import counted
 from ...core.quiet import quiet
@@ -57,7 +57,7 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
         "cluster_centers_": Array("K D", dtype=("float64", "float32")),
         "labels_": Array("*", dtype=("int32", "int64"), below="K"),
     }
-    _values: ClassVar[Values] = {"inertia_": AMOUNT, "n_iter_": COUNT, "empty_": COUNTS}
+    _values: ClassVar[Values] = {"inertia_": AMOUNT, "n_iter_": COUNT, "converged_": maybe(FLAG), "empty_": COUNTS}
 
     def __init__(
         self,
@@ -95,12 +95,19 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
             tol=self.tol,
             random_state=distributed.agreed(seed_of(self.random_state)),
         )
-        with quiet(ConvergenceWarning):  # fewer distinct rows than clusters: said below
+        with quiet(FewDistinct):  # fewer distinct rows than clusters: said below
             engine.fit(x.numpy(), sample_weight=None if weight is None else weight.numpy())
         self.cluster_centers_, self.labels_ = engine.cluster_centers_, engine.labels_
         self.inertia_, self.n_iter_ = float(engine.inertia_), int(engine.n_iter_)
         if self.verbose and distributed.rank() == 0:
             print(f"KMeans: {counted(self.n_iter_, 'step')}, inertia {self.inertia_:.6g}", file=sys.stderr)
+        self.converged_ = self.n_iter_ < self.max_iter or self._settled(x.numpy(), weight)
+        if not self.converged_ and distributed.rank() == 0:
+            warnings.warn(
+                f"KMeans: the centres still moved after max_iter={self.max_iter} steps; raise max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
         rows = np.bincount(self.labels_, minlength=self.n_clusters)
         self.empty_ = np.flatnonzero(rows == 0).tolist()
         if self.empty_ and distributed.rank() == 0:
@@ -128,6 +135,15 @@ class KMeans(TransformerMixin, ClusterMixin, Learned):
         return -float((distance**2).sum() if weight is None else weight.numpy() @ distance**2)
 
     # --- helpers ------------------------------------------------------------------------------------------------
+    def _settled(self, x: np.ndarray, weight: Tensor | None) -> bool:
+        """Whether one more turn would move the centres by no more than scikit-learn's rule allows: tol · Var(x)."""
+        own = np.ones(len(x)) if weight is None else weight.numpy()
+        mass = np.bincount(self.labels_, own, self.n_clusters)
+        sums = np.stack([np.bincount(self.labels_, own * column, self.n_clusters) for column in x.T], 1)
+        moved = sums[mass > 0] / mass[mass > 0, None] - self.cluster_centers_[mass > 0]
+        rounding = 1e-12 * float(np.square(self.cluster_centers_).sum())
+        return bool(np.square(moved).sum() <= self.tol * x.var(0).mean() + rounding)
+
     def _questioned(self, X: Any) -> np.ndarray:
         self._check_fitted()
         rows = self._rows(X, reset=False).numpy()

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
-from ...core.declared import COUNT, NUMBER, Array, Arrays, Values
+from ...core.declared import COUNT, FLAG, NUMBER, Array, Arrays, Values, maybe
 from ...core.draws import Refused
 from ...core.errors import ConvergenceWarning, DataError, ModelFileError, SpecError
 from ...core.random import seed_of
@@ -29,7 +29,8 @@ class Perceptron(ClassifierMixin, Labelled):
     """Two classes, one hyperplane. Reports its `mistakes_` and the geometric `margin_` min y(w·x + b)/‖w‖.
 
     It knows no probabilities; for those, use `Classifier`. Data that cannot be separated never ends: after `max_iter`
-    passes the weights averaged over all passes are kept (the averaged perceptron), with a warning.
+    passes the weights averaged over all passes are kept (the averaged perceptron), with a warning, and `converged_` is
+    False.
 
     >>> model = Perceptron().fit([[0.0], [1.0], [3.0], [4.0]], ["a", "a", "b", "b"])
     >>> model.predict([[0.5], [3.5]])
@@ -39,7 +40,7 @@ class Perceptron(ClassifierMixin, Labelled):
     """
 
     _arrays: ClassVar[Arrays] = {"coef_": Array("1 D"), "intercept_": Array("1")}
-    _values: ClassVar[Values] = {"mistakes_": COUNT, "n_iter_": COUNT, "margin_": NUMBER}
+    _values: ClassVar[Values] = {"mistakes_": COUNT, "n_iter_": COUNT, "converged_": maybe(FLAG), "margin_": NUMBER}
 
     log_prob = Refused("it knows on which side of a hyperplane a row lies, not how probably; use Classifier.")
     sample = Refused("it has no probabilities to draw labels by; use Classifier.")
@@ -91,7 +92,8 @@ class Perceptron(ClassifierMixin, Labelled):
                     self.mistakes_ += 1
             total += theta
             self.n_iter_ = passes
-            if self.mistakes_ == before:
+            self.converged_ = self.mistakes_ == before
+            if self.converged_:
                 break
         else:
             theta = total / self.max_iter

@@ -50,7 +50,7 @@ class Topics:
         """Set the weights to exp E[log φ]."""
         expected_weights(self.components, self.weights, self.size)
 
-    def posterior(self, trace: list[float], converged: bool, iterations: int) -> TopicPosterior:
+    def posterior(self, trace: list[float], converged: bool | None, iterations: int) -> TopicPosterior:
         """What was learned."""
         components = np.ascontiguousarray(self.components[:, : self.size].T)
         return TopicPosterior(components, self.document_prior, trace, converged, iterations)
@@ -134,7 +134,7 @@ def ascend(problem: TopicProblem, max_iter: int, passes: int, tol: float) -> Top
             if converged:
                 break
             fresh = fresh and gain >= tol
-    return topics.posterior(trace, converged or tol == 0, len(trace))
+    return topics.posterior(trace, converged if tol > 0 else None, len(trace))
 
 
 def ascend_in_batches(
@@ -161,7 +161,7 @@ def ascend_in_batches(
             converged = gain < tol and tol > 0
             if converged:
                 break
-    return topics.posterior(trace, converged or tol == 0, len(trace))
+    return topics.posterior(trace, converged if tol > 0 else None, len(trace))
 
 
 def step(

@@ -87,4 +87,4 @@ def walk(problem: TopicProblem, sweeps: int, warmup: int, thin: int) -> TopicPos
                 trace.append(chain.log_joint())
                 report(done, log_joint=trace[-1])
     components = np.ascontiguousarray((chain.smooth + total / kept).T[: chain.size])
-    return TopicPosterior(components, chain.prior[: chain.size].copy(), trace, True, sweeps)
+    return TopicPosterior(components, chain.prior[: chain.size].copy(), trace, None, sweeps)

@@ -15,7 +15,7 @@ from scipy import sparse
 from sklearn.base import TransformerMixin
 from torch.distributions import Dirichlet
 
-from ...core.declared import AMOUNT, COUNT, NUMBERS, POSITIVE, Array, Arrays, Values, one_of
+from ...core.declared import AMOUNT, COUNT, NUMBERS, SETTLED, Array, Arrays, Range, Values, maybe, one_of
 from ...core.draws import count_of, form_of, in_form
 from ...core.errors import ConvergenceWarning, DataError, LikelyWarning, SpecError
 from ...core.learned import Learned
@@ -36,6 +36,10 @@ __all__ = ["LatentDirichlet"]
 
 PASSES, TOL = 500, 1e-5
 """How far a document is inferred once the topics stand: mean change of γ."""
+
+
+COUNTED = Range("above 0 and at most 1e100", lambda a: bool(((a > 0) & (a <= 1e100)).all()))
+"""Parameters of a Dirichlet distribution: counts, of which larger ones have no finite products."""
 
 
 class _Words(Objective):
@@ -66,11 +70,12 @@ class LatentDirichlet(TransformerMixin, Learned):
     array([0.9, 0.9, 0.9, 0.9])
     """
 
-    _arrays: ClassVar[Arrays] = {"components_": Array("K D", POSITIVE), "document_prior_": Array("K", POSITIVE)}
+    _arrays: ClassVar[Arrays] = {"components_": Array("K D", COUNTED), "document_prior_": Array("K", COUNTED)}
     _values: ClassVar[Values] = {
         "topic_prior_": AMOUNT,
         "history_": NUMBERS,
         "n_iter_": COUNT,
+        "converged_": maybe(SETTLED),
         "n_steps_": COUNT,
         "n_documents_": COUNT,
         "form_": one_of("array", "sparse", "documents", "pandas", "polars"),
@@ -110,7 +115,7 @@ class LatentDirichlet(TransformerMixin, Learned):
         self.form_, seed, learn = _form(X), seed_of(self.random_state), bool(self.learn_prior)
         problem = TopicProblem(corpus, len(prior), prior, smooth, learn, seed, bool(self.verbose), counted)
         posterior = inference.fit(problem)
-        if not posterior.converged:
+        if posterior.converged is False:
             warnings.warn(
                 f"The bound still grew after {posterior.iterations} iterations; raise max_iter or tol of {inference}.",
                 ConvergenceWarning,
@@ -118,7 +123,7 @@ class LatentDirichlet(TransformerMixin, Learned):
             )
         self.components_, self.document_prior_ = posterior.components, posterior.document_prior
         self.topic_prior_, self.history_, self.n_iter_ = smooth, posterior.trace, posterior.iterations
-        self.n_steps_, self.n_documents_ = 0, corpus.documents
+        self.converged_, self.n_steps_, self.n_documents_ = posterior.converged, 0, corpus.documents
         return self
 
     def _method(self) -> _TopicInference:
@@ -160,7 +165,8 @@ class LatentDirichlet(TransformerMixin, Learned):
             batch = corpus.take(slice(first, first + size))
             self.n_documents_ += batch.documents
             step(topics, batch, total_documents or self.n_documents_, *rate)
-        posterior = topics.posterior([], False, 0)
+        posterior = topics.posterior([], None, 0)
+        self.converged_ = posterior.converged
         self.components_, self.document_prior_ = posterior.components, posterior.document_prior
         self.n_steps_ = topics.steps
         self.n_iter_ += 1

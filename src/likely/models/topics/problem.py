@@ -46,10 +46,11 @@ class TopicProblem(NamedTuple):
 
 class TopicPosterior(NamedTuple):
     """The Dirichlet parameters of each topic over the words, the prior of documents (learned or as given), and the way
-    there: the bound of each iteration, or the log joint of some states of a chain."""
+    there: the bound of each iteration, or the log joint of some states of a chain. `converged` is None where no rule
+    says: with tol=0, and of a chain."""
 
     components: np.ndarray  # (K, V)
     document_prior: np.ndarray  # (K,)
     trace: list[float]
-    converged: bool
+    converged: bool | None
     iterations: int
