@@ -388,3 +388,8 @@ def test_a_network_too_wide_to_be_exact_fits_scores_and_samples():
     assert len(model.sample(5, random_state=0)) == 1024
     with pytest.raises(DataError, match=r"Exact inference needs clique tables of .* entries; the largest clique joins"):
         model.marginals()
+
+
+def test_an_inference_that_it_cannot_use_is_refused_with_complete_data_too():
+    with pytest.raises(SpecError, match="HMC needs the exact log-probability of each row; BayesianNetwork has none"):
+        BayesianNetwork([("a", "b")], inference="hmc").fit([{"a": 0, "b": 1}, {"a": 1, "b": 0}])

@@ -22,9 +22,11 @@ from ...core.declared import FIT, HISTORY, LIST, NOT_NEGATIVE, TABLE, TEXTS, Arr
 from ...core.draws import count_of
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.learned import Learned
+from ...core.spec import as_spec
 from ...core.validation import as_weights
 from ...inference import EM, Inference
 from ...inference.latent.density import fit_latent
+from ...inference.objective import Objective, refuse
 from .bif import read_bif, write_bif
 from .columns import FORMS, as_table, column_names, find_states, form_of_columns, read_columns
 from .dag import Dag
@@ -41,6 +43,13 @@ __all__ = ["BayesianNetwork"]
 
 BLOCK = 65536
 """Rows that are asked about at a time, so that memory does not grow with states times rows."""
+
+
+class _Counts(Objective):
+    """What tables are learned from."""
+
+    offers = frozenset({"expectations"})
+    name = "BayesianNetwork"
 
 
 class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
@@ -141,6 +150,7 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         """Count the tables, or run EM where values are missing; `history_` is log p(seen) + log p(θ) at each step."""
         self._forget()
         self._check_arguments()
+        refuse(as_spec(self.inference, Inference, "inference"), _Counts())  # also where there is nothing to infer
         dag = Dag.from_edges(column_names(X) if self.edges is None else self.edges)
         columns = read_columns(X, dag.names)
         states = check_states(self.states, dag)
@@ -162,7 +172,8 @@ class BayesianNetwork(GraphQuestions, EvidenceQuestions, Learned):
         if (codes >= 0).all():
             counts = tables.counts(codes, weight)
             vector = tables.normalise(counts + prior)
-            trace, steps, converged = np.array([log_power(vector, counts + prior)]), 0, True
+            trace, steps = np.array([log_power(vector, counts + prior)]), 0
+            converged: bool | None = True
         else:
             latent = NetworkEM(tables, codes, weight, prior)
             options = {"name": "BayesianNetwork", "random_state": self.random_state, "verbose": bool(self.verbose)}
