@@ -250,7 +250,7 @@ def test_bad_input_is_refused_in_words(net, clouds, rng):
         attack(Classifier(), X, y, FGSM(0.1))
     with pytest.raises(SpecError, match="Linear is exact for one linear model"):
         attack(net, X, y, Linear(0.1))
-    with pytest.raises(DataError, match="threshold=-1 must be a number"):
+    with pytest.raises(SpecError, match="threshold=-1 must be a number"):
         attack(Regressor().fit(X, X[:, 0]), X, X[:, 0], FGSM(0.1), threshold=-1)
     with pytest.raises(SpecError, match=r"model must give logits \(n, classes\)"):
         attack(lambda x: x.sum(1), X, None, FGSM(0.1))

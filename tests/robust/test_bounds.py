@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from likely import Classifier
+from likely import Classifier, priors
 from likely.core.errors import DataError, SpecError
 from likely.inference import MAP, Ensemble, MCDropout
 from likely.networks import MLP, ConvNet
@@ -123,6 +123,23 @@ def test_intervals_hold_what_networks_give(images):
         np.testing.assert_array_equal(sure, largest >= radius)
 
 
+def test_a_row_is_certified_by_itself(images, clouds, linear):
+    """Neither the radius nor whether it may be asked for depends on the rows beside it, or on the units of X."""
+    X, y = images
+    model = fitted(NETWORKS["conv"], X, y)
+    together = certify_by_intervals(model, X).radius
+    alone = np.concatenate([certify_by_intervals(model, X[row : row + 1]).radius for row in range(5)])
+    np.testing.assert_allclose(alone, together[:5], rtol=1e-6)
+    assert not certify_by_intervals(model, X[:1], 0.5 * together[0]).abstained.any()
+    certify_by_intervals(linear, [[5.0, 5.01, 5.02, 5.03]], 0.3)
+    rows = X[:, 0, 0]
+    small, large = (
+        certify_by_intervals(Classifier(prior=priors.Normal(1 / unit)).fit(unit * rows, y), unit * rows)
+        for unit in (1e-3, 1e3)
+    )
+    np.testing.assert_allclose(1e6 * small.radius, large.radius, rtol=1e-3)
+
+
 def test_the_length_bounds_every_pair_of_rows(images):
     X, y = images
     for network in (*(NETWORKS[name] for name in ("dense", "conv", "strided")), ConvNet((4,), pool="mean")):
@@ -173,5 +190,8 @@ def test_what_is_not_known_is_refused_by_name(images, clouds):
         certify_by_intervals(Classifier(), X, 0.1)
     with pytest.raises(DataError, match="radius=300 is beyond the range of X"):
         certify_by_intervals(fitted(MLP((4,)), X, y), X, 300.0)
+    for radius in ("a", -1, math.inf, True):
+        with pytest.raises(SpecError, match="must be a positive number, in the units of X, or None"):
+            certify_by_intervals(nn.Linear(4, 2), clouds[0], radius)
     with pytest.raises(SpecError, match="lipschitz needs a fitted Classifier, or a module and the shape of a row"):
         lipschitz(nn.Linear(2, 2))

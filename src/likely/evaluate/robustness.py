@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import DataError
+from ..core.errors import DataError, SpecError
 from ..core.random import seed_of, spread
 from ..core.spec import as_spec
-from ..robust import Attack, attack
+from ..robust import Attack
+from ..robust.attack import attacked, check_reach
 from .protocol import as_array
 from .result import Result
 
@@ -64,20 +65,32 @@ def robustness(
     array([1. , 0.5, 0. ])
     """
     spec = as_spec(method, Attack, "method")
-    asked = np.atleast_1d(np.asarray(radii, dtype=float))
-    if asked.ndim != 1 or not asked.size or not (np.isfinite(asked) & (asked > 0)).all() or (np.diff(asked) <= 0).any():
-        raise DataError(f"radii must be positive numbers that rise, in the units of X; found {radii!r}.")
+    asked = _radii(radii)
     rows, targets = as_array(X), as_array(y)
     given = {"bounds": bounds, "threshold": threshold}
     if getattr(spec, "radius", None) is None:
         if spec.p not in (1, 2, math.inf):
             raise DataError(f"{spec!r} measures sizes in the {spec.p:g}-norm; use norm 1, 2 or inf.")
-        found = attack(model, rows, targets, spec, random_state=random_state, **given)
+        found = attacked(model, rows, targets, spec, random_state=random_state, **given)
         fooled_at = np.where(found.success, found.size(spec.p), math.inf)
     else:
+        check_reach(model, rows, spec, float(asked[-1]), **given)
         fooled_at = _one_by_one(model, rows, targets, spec, asked, spread(seed_of(random_state), len(asked)), given)
     right = np.array([float(np.mean(fooled_at > radius)) for radius in asked])
     return Robustness(float(np.mean(fooled_at > 0)), asked, right, spec.p, len(rows))
+
+
+def _radii(radii: Any) -> np.ndarray:
+    """Positive numbers that rise."""
+    try:
+        asked = np.atleast_1d(np.asarray(radii, dtype=float))
+        sound = asked.ndim == 1 and asked.size > 0 and bool((np.isfinite(asked) & (asked > 0)).all())
+        sound = sound and not (np.diff(asked) <= 0).any()
+    except (TypeError, ValueError):
+        sound = False
+    if not sound:
+        raise SpecError(f"radii must be positive numbers that rise, in the units of X; found {radii!r}.")
+    return asked
 
 
 def _one_by_one(
@@ -86,9 +99,10 @@ def _one_by_one(
     """The smallest of the radii at which each row is fooled: 0 where the model errs already, ∞ where at none."""
     fooled_at, left = np.full(len(X), math.inf), np.arange(len(X))
     for radius, seed in zip(radii.tolist(), seeds, strict=True):
-        size = getattr(spec, "step_size", None)
-        scaled = {"step_size": size * radius / spec.radius} if isinstance(size, float) else {}
-        found = attack(model, X[left], y[left], spec.replace(radius=radius, **scaled), random_state=seed, **given)
+        size = getattr(spec, "step_size", "auto")
+        scaled = {} if isinstance(size, str) else {"step_size": size * radius / spec.radius}
+        grown = spec.replace(radius=radius, **scaled)
+        found = attacked(model, X[left], y[left], grown, random_state=seed, stacklevel=4, **given)
         moved = found.linf > 0
         fooled_at[left[found.success]] = np.where(moved, radius, 0.0)[found.success]
         left = left[~found.success]

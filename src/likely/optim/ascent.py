@@ -2,10 +2,13 @@
 
     FGSM   x′ = x + r · argmax {∇L(x)ᵀδ : ‖δ‖ₚ ≤ 1}
     PGD    x₍ₜ₊₁₎ = Π( xₜ + a · argmax {∇L(xₜ)ᵀδ : ‖δ‖ₚ ≤ 1} )      Π: the nearest point of the ball and of the range
+           x₍ₜ₊₁₎ = xₜ + g (cₜ − xₜ),   cₜ = argmax {∇L(xₜ)ᵀx′ : ‖x′ − x‖₁ ≤ r, x′ in the range}           for p = 1
 
-What is attacked is a `Victim`: it tells the loss L of each row, and its margin, above 0 where the row is fooled. The
-gradients are of the loss; what is kept is the point of the largest margin. Here are the parts that training needs too;
-`likely.robust` has the attacks that look for the smallest change, and the door for fitted models.
+The 1-norm has steps of Frank and Wolfe: the best change of a linear function is in one entry, and a projection would
+share it out among many. What is attacked is a `Victim`: it tells the loss L of each row, and its margin, above 0 where
+the row is fooled. The gradients are of the loss; what is kept is the point of the largest margin. Here are the parts
+that training needs too; `likely.robust` has the attacks that look for the smallest change, and the door for fitted
+models.
 """
 
 from __future__ import annotations
@@ -17,29 +20,17 @@ from typing import Any, Literal, NamedTuple, Protocol, Self
 import torch
 from torch import Tensor
 
-from ..core.errors import DataError, SpecError
+from ..core.errors import SpecError
 from ..core.spec import Spec, is_integer, require
-from .ball import project, steepest, uniform
+from .ball import fill, project, steepest, uniform
+from .bounds import Bounds
 
-__all__ = ["FGSM", "PGD", "Attack", "Bounds", "Found", "Victim", "check_radius", "followed"]
+__all__ = ["FGSM", "PGD", "Attack", "Found", "Victim", "followed"]
 
 FLAT = (
     "The network gives no gradient with respect to its inputs (it detaches, rounds or takes integers); attacks follow "
     "gradients."
 )
-TOP = 0.05
-"""The fraction of entries that a step in the 1-norm moves: the largest alone would need as many steps as entries."""
-
-
-class Bounds(NamedTuple):
-    """The least and the largest value of each number of a row; None where there is none."""
-
-    low: Any = None
-    high: Any = None
-
-    def clip(self, x: Tensor) -> Tensor:
-        """The nearest point inside."""
-        return x if self.low is None and self.high is None else x.clamp(self.low, self.high)
 
 
 class Found(NamedTuple):
@@ -92,13 +83,22 @@ class _Radial(Attack):
             return None
         return Bounds(bounds.clip(origin - self.radius), bounds.clip(origin + self.radius))
 
+    def _furthest(self, origin: Tensor, gradient: Tensor, bounds: Bounds) -> Tensor:
+        """The point of the ball along whose way a linear function with this gradient rises most, inside the range."""
+        room = bounds.room(origin, gradient) if self.p == 1 else None
+        if room is not None:
+            return bounds.clip(origin + fill(gradient, room, self.radius))  # which rounding may leave
+        return bounds.clip(origin + self.radius * steepest(gradient, self.p))
+
     def _move(
         self, origin: Tensor, point: Tensor, gradient: Tensor, size: float, bounds: Bounds, ball: Bounds | None = None
     ) -> Tensor:
         """A step of this size, and back to the ball and the range."""
         if ball is not None:
             return torch.add(point, gradient.sign(), alpha=size).clamp_(*ball)
-        change = torch.add(point, _direction(gradient, self.p), alpha=size).sub_(origin)
+        if self.p == 1:
+            return torch.lerp(point, self._furthest(origin, gradient, bounds), min(1.0, size / self.radius))
+        change = torch.add(point, steepest(gradient, self.p), alpha=size).sub_(origin)
         moved = project(change, self.radius, self.p).add_(origin)
         return bounds.clip(moved)  # towards the origin, so not out of the ball
 
@@ -124,7 +124,7 @@ class FGSM(_Radial):
 
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
         _, before, gradient = victim.follow(x, y)
-        point = bounds.clip(x + self.radius * steepest(gradient, self.p))
+        point = self._furthest(x, gradient, bounds)
         point = torch.where(_beside(before > 0, x), x, point)
         with torch.no_grad():
             _, margin = victim.evaluate(point, y)
@@ -132,7 +132,7 @@ class FGSM(_Radial):
 
     def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
         """The changed rows of a batch, for training."""
-        return bounds.clip(x + self.radius * steepest(gradient(x), self.p))
+        return self._furthest(x, gradient(x), bounds)
 
 
 class PGD(_Radial):
@@ -140,7 +140,8 @@ class PGD(_Radial):
 
     The first start is x itself, and its first step that of FGSM, so that PGD is at least as strong; the others are
     drawn from the ball. A row is left alone once it is fooled, and ends where its margin was largest if it never is.
-    The norm is ∞, 2 or 1. `step_size="auto"` is 2.5 · radius / steps: far enough to reach any place of the ball.
+    The norm is ∞, 2 or 1. `step_size="auto"` is 2.5 · radius / steps: far enough to reach any place of the ball. In the
+    1-norm a step goes the fraction step_size / radius of the way to the best corner of the ball; "auto" is 2/(t + 2).
 
     >>> from likely import Classifier
     >>> from likely.robust import attack
@@ -177,10 +178,11 @@ class PGD(_Radial):
         step_size = self.step_size if isinstance(self.step_size, str) else factor * self.step_size
         return super().scaled(factor).replace(step_size=step_size)
 
-    @property
-    def size(self) -> float:
-        """How long a step is."""
-        return 2.5 * self.radius / self.steps if isinstance(self.step_size, str) else self.step_size
+    def size(self, step: int) -> float:
+        """How long this step is, the first of them 0."""
+        if not isinstance(self.step_size, str):
+            return self.step_size
+        return 2 * self.radius / (step + 2) if self.p == 1 else 2.5 * self.radius / self.steps
 
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
         found = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
@@ -218,16 +220,17 @@ class PGD(_Radial):
                 if not len(left):
                     break
                 ball = self._ball(origin, bounds)
-            if step < self.steps:
-                size = self.radius if first and step == 0 else self.size
-                point = self._move(origin, point, gradient, size, bounds, ball)
+            if step == 0 and first:
+                point = self._furthest(origin, gradient, bounds)
+            elif step < self.steps:
+                point = self._move(origin, point, gradient, self.size(step), bounds, ball)
         return left
 
     def ascend(self, gradient: Callable[[Tensor], Tensor], x: Tensor, bounds: Bounds) -> Tensor:
         """The changed rows of a batch, for training: from a point of the ball, and without a look at who is fooled."""
         point, ball = bounds.clip(x + uniform(x, self.radius, self.p)), self._ball(x, bounds)
-        for _ in range(self.steps):
-            point = self._move(x, point, gradient(point), self.size, bounds, ball)
+        for step in range(self.steps):
+            point = self._move(x, point, gradient(point), self.size(step), bounds, ball)
         return point
 
 
@@ -242,20 +245,6 @@ def followed(victim: Victim, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tens
     return loss.detach(), margin.detach(), gradient
 
 
-def check_radius(radius: float, norm: float, x: Tensor, bounds: Bounds) -> None:
-    """Refuse a radius beyond the range of X, which is in other units."""
-    low = float(x.min() if bounds.low is None else torch.as_tensor(bounds.low).min())
-    high = float(x.max() if bounds.high is None else torch.as_tensor(bounds.high).max())
-    width = high - low
-    reach = width * (1 if math.isinf(norm) else x[0].numel() ** (1 / norm))
-    if 0 < reach < radius:
-        across = "" if math.isinf(norm) else f", so that no two rows are further apart than {reach:.4g}"
-        raise DataError(
-            f"radius={radius:g} is beyond the range of X, which goes from {low:g} to {high:g}{across}: "
-            "radii are in the units of X. If rows may go further, say so by bounds=(low, high)."
-        )
-
-
 def require_radius(spec: Any) -> None:
     """A positive radius."""
     require(0 < spec.radius < math.inf, spec, "radius", "a positive number, in the units of X")
@@ -266,16 +255,6 @@ def require_norm(spec: Any) -> None:
     if spec.norm == math.inf:
         object.__setattr__(spec, "norm", "inf")
     require(spec.norm == "inf" or spec.norm >= 1, spec, "norm", "a number p from 1 to inf")
-
-
-def _direction(gradient: Tensor, norm: float) -> Tensor:
-    """The steepest direction; in the 1-norm the largest entries share it."""
-    if norm != 1:
-        return steepest(gradient, norm)
-    flat = gradient.flatten(1)
-    count = max(1, round(TOP * flat.shape[1]))
-    place = flat.abs().topk(count, 1).indices
-    return torch.zeros_like(flat).scatter(1, place, flat.gather(1, place).sign() / count).view_as(gradient)
 
 
 def _beside(flags: Tensor, x: Tensor) -> Tensor:

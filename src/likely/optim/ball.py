@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ..core.random import current_generator, normal_like
 
-__all__ = ["dual", "project", "sizes", "steepest", "uniform"]
+__all__ = ["dual", "fill", "project", "sizes", "steepest", "uniform"]
 
 
 def dual(norm: float) -> float:
@@ -55,6 +55,19 @@ def steepest(gradient: Tensor, norm: float) -> Tensor:
     direction = scaled if norm == 2 else scaled.sign() * scaled.abs() ** (dual(norm) - 1)
     length = torch.linalg.vector_norm(direction, norm, dim=1, keepdim=True)
     return (direction / torch.where(length > 0, length, 1.0)).view_as(gradient)
+
+
+def fill(gradient: Tensor, room: Tensor, radius: float) -> Tensor:
+    """argmax {gᵀδ : ‖δ‖₁ ≤ r, |δⱼ| ≤ roomⱼ} of each row: the largest entries of g first, each as far as it has room.
+
+    >>> fill(torch.tensor([[3.0, -4.0, 1.0]]), torch.tensor([[5.0, 0.5, 5.0]]), 2.0)
+    tensor([[ 1.5000, -0.5000,  0.0000]])
+    """
+    flat = gradient.flatten(1)
+    order = flat.abs().sort(dim=1, descending=True, stable=True).indices
+    own = room.flatten(1).clamp_max(radius).gather(1, order)
+    taken = torch.minimum(own, (radius - (own.cumsum(1) - own)).clamp_min(0))
+    return torch.zeros_like(flat).scatter(1, order, taken * flat.gather(1, order).sign()).view_as(gradient)
 
 
 def project(delta: Tensor, radius: float, norm: float) -> Tensor:

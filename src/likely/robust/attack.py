@@ -12,25 +12,27 @@ import torch
 from torch import Tensor
 
 from ..core.denormals import flushed
-from ..core.errors import ApproximationWarning, DataError
+from ..core.errors import ApproximationWarning
 from ..core.quiet import quiet
 from ..core.random import drawing, seed_of
 from ..core.spec import as_spec
 from ..core.threads import threads_for
 from ..models.supervised.base import as_array
-from ..optim.ascent import Attack, Bounds, check_radius
+from ..optim.ascent import Attack
 from ..optim.ball import sizes
-from .victims import victim_of
+from ..optim.bounds import bounds_of, check_radius
+from .forms import changed_rows
+from .victims import Victim, victim_of
 
-__all__ = ["Attacked", "attack", "bounds_of"]
+__all__ = ["Attacked", "attack", "attacked", "check_reach"]
 
 
 @dataclass(frozen=True)
 class Attacked:
-    """What an attack made of rows; every array has one entry per row."""
+    """What an attack made of rows, with one entry per row."""
 
-    perturbed: np.ndarray
-    """The changed rows, in the form of X."""
+    perturbed: Any
+    """The changed rows, in the form of X: an array, a tensor or a frame."""
     success: np.ndarray
     """Whether the model errs on them: what its `predict` says, not what the attack believes."""
     predicted: np.ndarray
@@ -70,10 +72,11 @@ def attack(
 ) -> Attacked:
     """Change rows X a little so that the model errs on targets y.
 
-    `model` is a fitted `Classifier` or `Regressor`, with whatever posterior, or a function from rows (n, …) to logits
-    (n, classes); y of None stands for its own answers. X, radii and `bounds=(low, high)`, which the changed rows stay
-    in, are in the units of X: what the model does to its inputs is its own affair. A row on which the model errs
-    already is left as it is.
+    `model` is a fitted `Classifier` or `Regressor`, with whatever posterior, a `GaussianProcess`, or a function from
+    rows (n, …) to logits (n, classes), such as a module, which is asked as it evaluates (a copy of it, if it is in
+    training); y of None stands for its own answers. X, radii and `bounds=(low, high)`, which the changed rows stay in,
+    are in the units of X: what the model does to its inputs is its own affair. Bounds are numbers, arrays of the shape
+    of a row, or None on a side that has none. A row on which the model errs already is left as it is.
 
     A regressor errs where its prediction is off y by more than `threshold`, in the units of y; by default two standard
     deviations of its own prediction for the row. (With y of None, that is how far the prediction has moved.)
@@ -87,12 +90,25 @@ def attack(
     (np.True_, [1, 1, 0, 0])
     """
     spec = as_spec(method, Attack, "method")
+    check_reach(model, X, spec, getattr(spec, "radius", None), bounds, threshold)
+    return attacked(model, X, y, spec, bounds=bounds, threshold=threshold, random_state=random_state)
+
+
+def check_reach(model: Any, X: Any, spec: Attack, radius: float | None, bounds: Any, threshold: Any) -> None:
+    """Refuse a radius of an attack that is not in the units of X."""
+    if radius is not None:
+        victim = victim_of(model, threshold)
+        x = victim.read(X)
+        check_radius(radius, spec.p, x, bounds_of(bounds, x), victim.span)
+
+
+def attacked(
+    model: Any, X: Any, y: Any, spec: Attack, *, bounds: Any, threshold: Any, random_state: Any, stacklevel: int = 3
+) -> Attacked:
+    """What `attack` answers, whatever the radius is beside X: rows may be a few of those that it was checked for."""
     victim = victim_of(model, threshold)
     x = victim.read(X)
     limits = bounds_of(bounds, x)
-    radius = getattr(spec, "radius", None)
-    if radius is not None:
-        check_radius(radius, spec.p, x, limits)
     targets = victim.targets(x, X, y)
     parts = []
     with drawing(seed_of(random_state)), threads_for(victim.work), flushed():
@@ -100,53 +116,28 @@ def attack(
             rows = slice(first, first + victim.rows)
             parts.append(spec.perturb(victim, x[rows], targets[rows], limits))
     point, steps = torch.cat([part.point for part in parts]), torch.cat([part.steps for part in parts])
-    perturbed = _in_form(X, x, point, bounds)
+    perturbed = changed_rows(X, x, point, bounds)
     with quiet(UserWarning, "X does not have valid feature names"):  # they are the same columns
         answers = victim.answers(perturbed)
     success = victim.wrong(answers, targets)
-    _warn_of_flat(bool((point == x).all()) and not success.all())
+    left = torch.from_numpy(~success).to(x.device)
+    if not success.all() and bool((point == x).all()) and _is_flat(victim, x[left], targets[left]):
+        _warn_of_flat(stacklevel=stacklevel + 1)
     delta = (point - x).double()
     norms = [as_array(sizes(delta, norm)) for norm in (1, 2, math.inf)]
     return Attacked(perturbed, success, answers, as_array(steps), *norms)
 
 
-def bounds_of(bounds: Any, x: Tensor) -> Bounds:
-    """`(low, high)`, numbers or arrays of the shape of a row; the rows must lie inside.
-
-    >>> bounds_of((0, 1), torch.tensor([[0.5]]))
-    Bounds(low=tensor(0.), high=tensor(1.))
-    """
-    if bounds is None:
-        return Bounds()
-    try:
-        low, high = (torch.as_tensor(np.asarray(part, dtype=float)).to(x) for part in bounds)
-        sound = bool((low < high).all())
-        inside = bool((low.expand_as(x) <= x).all()) and bool((x <= high.expand_as(x)).all())
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise DataError(
-            f"bounds={bounds!r} must be (low, high): numbers, or arrays of the shape of a row {tuple(x.shape[1:])}."
-        ) from error
-    if not sound:
-        raise DataError(f"bounds={bounds!r}: low must be below high.")
-    if not inside:
-        raise DataError(f"X goes from {float(x.min()):g} to {float(x.max()):g}, beyond bounds={bounds!r}.")
-    return Bounds(low, high)
+def _is_flat(victim: Victim, x: Tensor, y: Tensor) -> bool:
+    """Whether the gradient of the loss is 0 at all rows."""
+    parts = zip(x.split(victim.rows), y.split(victim.rows), strict=True)
+    return not any(bool(victim.follow(rows, own)[2].any()) for rows, own in parts)
 
 
-def _in_form(X: Any, x: Tensor, point: Tensor, bounds: Any) -> np.ndarray:
-    """As an array of the dtype of X, where that has fractions; what did not change is what it was."""
-    changed = as_array(point)
-    if not isinstance(X, np.ndarray) or X.dtype.kind != "f" or X.shape != changed.shape:
-        return changed
-    changed = np.where(as_array(point == x), X, changed).astype(X.dtype)
-    return changed if bounds is None else np.clip(changed, *(np.asarray(part, X.dtype) for part in bounds))
-
-
-def _warn_of_flat(flat: bool) -> None:
-    if flat:
-        warnings.warn(
-            "No row changed: the gradient is 0 at all of them. The network has steps (sign, round), or is so sure that "
-            "its probabilities are 0 and 1 to the last digit.",
-            ApproximationWarning,
-            stacklevel=3,
-        )
+def _warn_of_flat(*, stacklevel: int) -> None:
+    warnings.warn(
+        "No row changed: the gradient is 0 at all of them. The network has steps (sign, round), none of its ReLUs is "
+        "active there, or it is so sure that its probabilities are 0 and 1 to the last digit.",
+        ApproximationWarning,
+        stacklevel=stacklevel,
+    )

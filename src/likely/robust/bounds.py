@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -21,15 +22,17 @@ from ..core.threads import threads_for
 from ..likelihoods import Bernoulli, Categorical
 from ..models import Classifier
 from ..models.supervised.base import as_array
-from ..optim.ascent import Bounds, check_radius
+from ..optim.bounds import Bounds, check_radius
 from .certify import Certified
 from .layers import Bounded, chain_of, head_of, known
 from .victims import victim_of
 
 __all__ = ["certify_by_intervals", "certify_by_lipschitz", "lipschitz"]
 
-HALVINGS = 20
-"""Of the range in which the largest certified radius is looked for."""
+HALVINGS = 28
+"""Of the range in which the logarithm of the largest certified radius is looked for: to a millionth of the radius."""
+OCTAVES = 40.0
+"""That range, to base 2: from 10⁻¹² to 10¹². It must not depend on X, or a row's radius would on its neighbours."""
 SPREAD = ("laplace", "dropout")
 """Posteriors whose answer is not an average over members that bounds could be found for."""
 
@@ -79,7 +82,7 @@ def certify_by_lipschitz(model: Any, X: Any) -> Certified:
 def certify_by_intervals(model: Any, X: Any, radius: float | None = None) -> Certified:
     """Whether no change within `radius` in the ∞-norm changes a row's answer, by interval arithmetic.
 
-    Without a radius, the largest one that can be certified, up to the range of X.
+    Without a radius, the largest one that can be certified.
 
     >>> from likely import Classifier
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
@@ -89,7 +92,8 @@ def certify_by_intervals(model: Any, X: Any, radius: float | None = None) -> Cer
     >>> certify_by_intervals(model, X).radius.round(4)
     array([1.5, 0.5, 0.5, 1.5])
     """
-    if radius is not None and not 0 < radius < math.inf:
+    number = isinstance(radius, int | float | np.number) and not isinstance(radius, bool)
+    if radius is not None and not (number and 0 < radius < math.inf):
         raise SpecError(f"radius={radius!r} must be a positive number, in the units of X, or None.")
 
     def radii(module: nn.Module, x: Tensor, label: Tensor, classes: int) -> Tensor:
@@ -108,17 +112,17 @@ def certify_by_intervals(model: Any, X: Any, radius: float | None = None) -> Cer
 
         if radius is not None:
             return torch.where(holds(torch.full((len(x),), radius, dtype=x.dtype)), radius, 0.0)
-        low = torch.zeros(len(x), dtype=x.dtype)
-        high = torch.full_like(low, float(x.max() - x.min()) or 1.0)
+        low, high = (torch.full((len(x),), end, dtype=x.dtype) for end in (-OCTAVES, OCTAVES))
         for _ in range(HALVINGS):
             middle = (low + high) / 2
-            sound = holds(middle)
+            sound = holds(middle.exp2())
             low, high = torch.where(sound, middle, low), torch.where(sound, high, middle)
-        return low
+        return torch.where(low > -OCTAVES, low.exp2(), 0.0)
 
     if radius is not None:
         _members(model)
-        check_radius(radius, math.inf, victim_of(model).read(X), Bounds())
+        victim = victim_of(model)
+        check_radius(radius, math.inf, victim.read(X), Bounds(), victim.span, advice="")
     return _certified(model, X, radii, math.inf)
 
 

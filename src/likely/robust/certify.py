@@ -22,8 +22,8 @@ from ..core.draws import count_of
 from ..core.errors import DataError, SpecError
 from ..core.random import drawing, normal_like, seed_of
 from ..core.threads import threads_for
-from ..models import Regressor
-from .victims import Victim, victim_of
+from .predictors import Predicting, answering
+from .victim import Victim
 
 __all__ = ["Certified", "certify"]
 
@@ -57,8 +57,10 @@ def certify(
 ) -> Certified:
     """Certify the smoothed model by `n` draws of noise per row, after a first `n0` that choose its answer.
 
-    `model` is a fitted `Classifier`, or a function from rows to logits; `sigma` is in the units of X. Models withstand
-    noise that they were trained in: `MAP(noise=Noise(inputs=sigma))`, and no radius is beyond σ Φ⁻¹(α^(1/n)).
+    `model` is any fitted classifier that predicts from numbers: a `Classifier`, `GaussianProcess`, `NaiveBayes` or
+    `SupportVector`, one of scikit-learn, a pipeline; or a function from rows to logits. `sigma` is in the units of X.
+    Models withstand noise that they were trained in: `MAP(noise=Noise(inputs=sigma))`, and no radius is beyond
+    σ Φ⁻¹(α^(1/n)).
 
     >>> from likely import Classifier
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["a", "a", "b", "b"]
@@ -67,12 +69,10 @@ def certify(
     >>> bool(1.2 < found.radius[0] < 1.5), found.abstained  # the boundary is at 1.5
     (True, array([False,  True]))
     """
-    if isinstance(model, Regressor):
-        raise SpecError("certify takes a classifier: numbers have no most probable answer.")
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         raise SpecError(f"alpha={alpha!r} must be a probability between 0 and 1, such as 0.001.")
     draws, first = count_of(n), count_of(n0, "n0")
-    victim = victim_of(model)
+    victim = answering(model)
     x = victim.read(X)
     _check_sigma(sigma, x)
     classes = getattr(model, "classes_", None)
@@ -80,7 +80,7 @@ def certify(
     with drawing(seed_of(random_state)), threads_for(victim.work), torch.no_grad():
         for row in range(len(x)):
             place = int(_counts(victim, x[row], sigma, first).argmax())
-            hits = int(_counts(victim, x[row], sigma, draws)[place])
+            hits = int(_counts(victim, x[row], sigma, draws, place + 1)[place])
             places[row], bounds[row] = place, lower_bound(hits, draws, alpha)
     abstained = bounds <= 0.5
     radius = np.where(abstained, 0.0, sigma * special.ndtri(np.where(abstained, 0.75, bounds)))
@@ -96,16 +96,13 @@ def lower_bound(hits: int, draws: int, alpha: float) -> float:
     return 0.0 if hits == 0 else float(special.betaincinv(hits, draws - hits + 1, alpha))
 
 
-def _counts(victim: Victim, row: Tensor, sigma: float, draws: int) -> Tensor:
-    """How often each class is the answer for this row in noise, (classes,)."""
-    total: Tensor | None = None
+def _counts(victim: Victim | Predicting, row: Tensor, sigma: float, draws: int, least: int = 1) -> Tensor:
+    """How often each class is the answer for this row in noise: of as many classes as occur, or of `least`."""
+    places = []
     for first in range(0, draws, NOISY):
         noise = normal_like(row.expand(min(NOISY, draws - first), *row.shape).contiguous())
-        scores = victim.scores(torch.add(row, noise, alpha=sigma))
-        counts = torch.bincount(scores.argmax(1), minlength=scores.shape[1])
-        total = counts if total is None else total + counts
-    assert total is not None
-    return total
+        places.append(victim.labels(torch.add(row, noise, alpha=sigma)))
+    return torch.bincount(torch.cat(places), minlength=least)
 
 
 NOISY = 500

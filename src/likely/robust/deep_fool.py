@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from ..core.spec import is_integer, require
-from ..optim.ascent import Attack, Bounds, Found, Victim, require_norm
+from ..optim.ascent import Attack, Found, Victim, require_norm
 from ..optim.ball import dual, sizes, steepest
+from ..optim.bounds import Bounds
 from .jacobian import nearest_margins
 
 __all__ = ["DeepFool", "nearest_way"]

@@ -16,8 +16,9 @@ from torch import Tensor
 
 from ..core.errors import SpecError
 from ..core.spec import require
-from ..optim.ascent import Attack, Bounds, Found, Victim, require_norm, require_radius
+from ..optim.ascent import Attack, Found, Victim, require_norm, require_radius
 from ..optim.ball import steepest
+from ..optim.bounds import Bounds
 from .deep_fool import nearest_way
 from .jacobian import nearest_margins
 

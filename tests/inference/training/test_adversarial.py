@@ -8,6 +8,7 @@ import torch
 
 from likely import Classifier, Regressor
 from likely.core.errors import DataError, SpecError
+from likely.core.spec import Spec
 from likely.inference import HMC, MAP, AdversarialTraining, Checkpoint, Ensemble, MCDropout
 from likely.networks import LSTM, MLP, Transformer
 from likely.optim import LBFGS, SGD, Adam
@@ -95,6 +96,28 @@ def test_training_stays_in_the_ball_and_the_range(stripes, form):
     assert any(float((x - rows).abs().max()) > 0.01 for x in met)
 
 
+def test_bounds_may_differ_from_column_to_column(stripes):
+    """Arrays become tuples, so that the spec still compares, hashes and goes to a file; each column keeps its ends."""
+    X, y = stripes
+    low, high = X.min(0), X.max(0)
+    inference = AdversarialTraining(MAP(epochs=2, batch_size=None), FGSM(0.2), bounds=(low, high), warmup=0.0)
+    assert inference == Spec.from_json(inference.to_json())
+    assert hash(inference) == hash(inference.replace(bounds=(low.copy(), torch.from_numpy(high))))
+    rows, met = seen_by(inference, X, y)
+    for x in met:
+        assert bool((x >= torch.from_numpy(low).float()).all() and (x <= torch.from_numpy(high).float()).all())
+    assert any(float((x - rows).abs().max()) > 0.1 for x in met)
+
+
+def test_rows_beyond_the_bounds_are_refused(stripes):
+    """Clipped in silence, they would be other rows than those of the user."""
+    X, y = stripes
+    with pytest.raises(DataError, match=r"beyond bounds=\(0, 1\): row \d+ has"):
+        model_of(AdversarialTraining(MAP(epochs=1), PGD(0.03), bounds=(0, 1))).fit(255 * X, y)
+    one_sided = AdversarialTraining(MAP(epochs=1), PGD(0.03), bounds=(None, 2.0))
+    assert model_of(one_sided).fit(X, y).score(X, y) >= 0
+
+
 @pytest.mark.parametrize(("warmup", "reached"), [(0.0, [1, 1, 1, 1, 1]), (0.8, [0.25, 0.5, 0.75, 1, 1])])
 def test_the_radius_grows_over_the_first_steps(stripes, warmup, reached):
     inference = AdversarialTraining(MAP(epochs=5, batch_size=None), FGSM(0.2), warmup=warmup)
@@ -163,8 +186,9 @@ def test_bad_input_is_refused_in_words(rng, stripes):
         AdversarialTraining(form="fast")
     with pytest.raises(SpecError, match="attack must be of norm inf, 2 or 1 where form='single'"):
         AdversarialTraining(attack=FGSM(0.1, norm=3), form="single")
-    with pytest.raises(SpecError, match=r"bounds must be \(low, high\)"):
-        AdversarialTraining(bounds=(1.0, 0.0))
+    for bounds in ((1.0, 0.0), (0.0, 1.0, 2.0), 3, "ab", (np.zeros(3), np.zeros(3))):
+        with pytest.raises(SpecError, match=r"bounds"):
+            AdversarialTraining(bounds=bounds)
     with pytest.raises(SpecError, match="warmup must be a fraction of the steps"):
         AdversarialTraining(warmup=2.0)
     with pytest.raises(DataError, match="radius=300 is beyond the range of X"):

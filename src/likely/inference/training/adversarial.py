@@ -10,17 +10,20 @@ free     a batch is met several times, and each pass back moves θ down and δ u
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ...core.errors import DataError, SpecError
+from ...core.frozen import freeze
 from ...core.spec import as_spec, is_integer, require
 from ...data.rows import Rows
-from ...optim.ascent import FLAT, PGD, Attack, Bounds, check_radius
+from ...optim.ascent import FLAT, PGD, Attack
 from ...optim.ball import project, steepest
+from ...optim.bounds import Bounds, bounds_of, check_radius
 from ..dataset import Batch
 from ..posterior import Posterior
 from ..problem import Inference, Problem
@@ -30,6 +33,7 @@ from .program import Program
 
 __all__ = ["AdversarialTraining", "Adversary", "Opponent"]
 
+ENDS = (-math.inf, math.inf)
 SINGLE = 1.25
 """The one step of the single form, in radii: longer than the ball, since it starts anywhere inside."""
 
@@ -37,12 +41,13 @@ SINGLE = 1.25
 class AdversarialTraining(_Around):
     """Train `by` another inference on rows that an `attack`, FGSM or PGD, changes before each step.
 
-    The radius of the attack is in the units of X, and `bounds=(low, high)` keep the changed rows in their range. The
-    attack sees the network as it predicts, without dropout. The radius, and a `step_size` of the attack, grow to theirs
-    over the fraction `warmup` of the steps: a network that meets the largest changes from the first step on may never
-    leave a constant answer. `form` "single" and "free" use the norm and the radius of the attack and no more; "free"
-    meets each batch `replays` times, so that as many steps pass over the rows so many times less often. Held-out rows
-    of `validation` stay as they are. A step of a sequence, or a node of a graph, has a ball of its own.
+    The radius of the attack is in the units of X, and `bounds=(low, high)`, numbers or arrays of the shape of a row,
+    keep the changed rows in their range; rows of X beyond them are refused. The attack sees the network as it predicts,
+    without dropout. The radius, and a `step_size` of the attack, grow to theirs over the fraction `warmup` of the
+    steps: a network that meets the largest changes from the first step on may never leave a constant answer. `form`
+    "single" and "free" use the norm and the radius of the attack and no more; "free" meets each batch `replays` times,
+    so that as many steps pass over the rows so many times less often. Held-out rows of `validation` stay as they are.
+    A step of a sequence, or a node of a graph, has a ball of its own.
 
     >>> from likely import Classifier
     >>> from likely.robust import PGD
@@ -55,7 +60,7 @@ class AdversarialTraining(_Around):
     by: Inference = MAP()
     attack: Attack = PGD(0.1, steps=7)
     form: Literal["pgd", "free", "single"] = "pgd"
-    bounds: tuple[float, float] | None = None
+    bounds: tuple[Any, Any] | None = None
     replays: int = 4
     warmup: float = 0.2
     asks: ClassVar[frozenset[str]] = frozenset({"likelihood"})
@@ -74,8 +79,8 @@ class AdversarialTraining(_Around):
         require(self.form in ("pgd", "free", "single"), self, "form", '"pgd", "free" or "single"')
         if self.form != "pgd":
             require(self.attack.p in (1, 2, math.inf), self, "attack", f"of norm inf, 2 or 1 where form={self.form!r}")
-        ordered = self.bounds is None or (len(self.bounds) == 2 and self.bounds[0] < self.bounds[1])
-        require(ordered, self, "bounds", "(low, high) with low below high, or None")
+        object.__setattr__(self, "bounds", _plain(self.bounds))
+        require(_ordered(self.bounds), self, "bounds", "(low, high) with low below high, or None")
         require(is_integer(self.replays), self, "replays", "an integer, 1 or more")
         require(0 <= self.warmup <= 1, self, "warmup", "a fraction of the steps, from 0 to 1")
 
@@ -94,12 +99,31 @@ class AdversarialTraining(_Around):
             raise DataError("X has tokens (integers), which have no small changes; AdversarialTraining takes numbers.")
         if isinstance(x, Rows) and self.form == "free":
             raise DataError(f'X has {x.kind}s; form="free" takes rows of one shape: use "pgd" or "single".')
-        bounds = Bounds() if self.bounds is None else Bounds(*self.bounds)
+        numbers = x.features if isinstance(x, Rows) else x
+        bounds = bounds_of(self.bounds, numbers)
         radius: float = self.attack.radius  # type: ignore[attr-defined]
-        check_radius(radius, self.attack.p, x.features if isinstance(x, Rows) else x, bounds)
+        check_radius(radius, self.attack.p, numbers, bounds)
         if self.form == "free" and _innermost(self.by).optimizer.needs_closure:
             raise SpecError('form="free" moves θ and the rows by one gradient; use an optimiser such as Adam or SGD.')
-        return problem.with_(adversary=Adversary(self.attack, self.form, bounds, self.replays, self.warmup))
+        met = Adversary(self.attack, self.form, self.bounds, self.replays, self.warmup, bounds)
+        return problem.with_(adversary=met)
+
+
+def _plain(bounds: Any) -> Any:
+    """Bounds of which arrays have become tuples, which specs can compare and files can hold."""
+    if not isinstance(bounds, tuple | np.ndarray | Tensor):
+        return bounds
+    parts = (part.detach().cpu() if isinstance(part, Tensor) else part for part in bounds)
+    return freeze([np.asarray(part).tolist() for part in parts])
+
+
+def _ordered(bounds: Any) -> bool:
+    if bounds is None:
+        return True
+    if not isinstance(bounds, tuple) or len(bounds) != 2:
+        return False
+    low, high = (np.asarray(end if part is None else part, float) for part, end in zip(bounds, ENDS, strict=True))
+    return bool((low <= high).all() and (low < high).any())
 
 
 def _innermost(inference: Any) -> Any:
@@ -114,9 +138,10 @@ class Adversary:
 
     attack: Any
     form: str
-    bounds: Bounds
+    given: Any
     replays: int
     warmup: float
+    bounds: Bounds = field(repr=False)  # tensors, of which a repr may leave out the middle
 
     def against(self, program: Program, steps: int) -> Opponent:
         """What meets one run of training of so many steps."""
