@@ -30,6 +30,9 @@ from ..networks.layers.standardise import Standardise
 
 __all__ = ["Bounded", "Known", "chain_of", "known"]
 
+SMOOTH = 20.0
+"""Where softplus, as torch has it, becomes the identity without a step that could be seen."""
+
 
 class Bounded(NamedTuple):
     """Numbers between `low` and `high`, entry by entry."""
@@ -66,10 +69,16 @@ def chain_of(module: nn.Module) -> list[nn.Module]:
     >>> [type(layer).__name__ for layer in chain_of(nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU())))]
     ['Linear', 'ReLU']
     """
-    return list(_layers(copy.deepcopy(module).eval().double().requires_grad_(False)))
+    own = copy.deepcopy(module).eval().double().requires_grad_(False)
+    for layer in own.modules():
+        if getattr(layer, "inplace", False):  # which would write over the bounds that go in
+            layer.inplace = False  # type: ignore[assignment]
+    return list(_layers(own))
 
 
 def _layers(module: nn.Module) -> Iterator[nn.Module]:
+    if module._forward_hooks or module._forward_pre_hooks:
+        raise SpecError(f"Bounds of a {type(module).__name__} with hooks are not known: they may change what it gives.")
     if isinstance(module, Predictor):
         if module.positions or module.shared is not None:
             raise SpecError("Bounds are known for one answer per row, without numbers that are shared by all rows.")
@@ -128,15 +137,24 @@ def _conv_norm(layer: Any, shape: torch.Size) -> float:
     padding = layer.padding if ours else layer.padding_mode
     if padding not in ("zero", "zeros", "valid", "circular") or (not ours and layer.groups != 1):
         raise SpecError(f"The length of {layer!r} is not known: padding must be of zeros or circular, groups 1.")
-    kernel = layer.weight.shape[2:]
-    reach = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
-    room = [0] * len(reach) if padding == "circular" else reach
-    sizes = [max(side + more, far + 1) for side, more, far in zip(shape[1:], room, reach, strict=True)]
-    spaced = layer.weight.new_zeros(*layer.weight.shape[:2], *sizes)
-    places = tuple(slice(0, far + 1, d) for far, d in zip(reach, dilations, strict=True))
-    spaced[(slice(None), slice(None), *places)] = layer.weight
+    reach = [d * (k - 1) for d, k in zip(dilations, layer.weight.shape[2:], strict=True)]
+    turns = padding == "circular"
+    spaced, repeats = layer.weight, 1
+    for axis, (side, far, dilation) in enumerate(zip(shape[1:], reach, dilations, strict=True)):
+        size = side if turns else side + far
+        places = torch.arange(0, far + 1, dilation) % size  # a kernel beyond a circular image meets itself
+        around = spaced.new_zeros(*spaced.shape[: axis + 2], size, *spaced.shape[axis + 3 :])
+        spaced = around.index_add(axis + 2, places, spaced)
+        if turns and not ours:  # more padding than the kernel needs gives the same outputs again
+            repeats *= max(1, -(-(side + _padded(layer, axis) - far) // side))
     waves = torch.fft.rfftn(spaced, dim=tuple(range(2, spaced.ndim))).flatten(2).permute(2, 0, 1)
-    return float(torch.linalg.matrix_norm(waves, 2).max())
+    return math.sqrt(repeats) * float(torch.linalg.matrix_norm(waves, 2).max())
+
+
+def _padded(layer: Any, axis: int) -> int:
+    """Positions that torch's convolution pads along an axis, at both ends together."""
+    before = layer._reversed_padding_repeated_twice[::-1]
+    return int(before[2 * axis] + before[2 * axis + 1])
 
 
 # --- activations --------------------------------------------------------------------------------------------------
@@ -144,14 +162,33 @@ def _rising(layer: Any, x: Bounded) -> Bounded:
     return Bounded(layer(x.low), layer(x.high))
 
 
-def _falls_until(lowest: float) -> Callable[[Any, Bounded], Bounded]:
-    """The intervals of a function that falls up to this place, and rises from there on."""
+def _turns_at(place: float) -> Callable[[Any, Bounded], Bounded]:
+    """The intervals of a function that rises or falls up to this place, and rises or falls from there on."""
 
     def interval(layer: Any, x: Bounded) -> Bounded:
-        place = torch.full_like(x.low, lowest).clamp(x.low, x.high)
-        return Bounded(layer(place), torch.maximum(layer(x.low), layer(x.high)))
+        ends = [layer(part) for part in (*x, torch.full_like(x.low, place).clamp(x.low, x.high))]
+        return Bounded(torch.stack(ends).amin(0), torch.stack(ends).amax(0))
 
     return interval
+
+
+def _gelu_interval(layer: Any, x: Bounded) -> Bounded:
+    return _turns_at(-0.7517915247 if layer.approximate == "none" else -0.7524614220)(layer, x)
+
+
+def _softplus_interval(layer: Any, x: Bounded) -> Bounded:
+    _check_softplus(layer)
+    return _rising(layer, x)
+
+
+def _softplus_length(layer: Any, shape: torch.Size) -> float:
+    _check_softplus(layer)
+    return 1.0
+
+
+def _check_softplus(layer: Any) -> None:
+    if layer.beta <= 0 or layer.threshold < SMOOTH:
+        raise SpecError(f"Bounds of {layer!r} are not known: it jumps; beta above 0 and a threshold of 20 would do.")
 
 
 def _constant(value: float) -> Callable[[Any, torch.Size], float]:
@@ -176,8 +213,21 @@ def _scaled_length(layer: Any, shape: torch.Size) -> float:
     return float(layer.unit.abs().max())
 
 
-def _batch_norm_length(layer: Any, shape: torch.Size) -> float:
+def _batch_norm_interval(layer: Any, x: Bounded) -> Bounded:
+    _running(layer)
+    return _scaled_interval(layer, x)
+
+
+def _running(layer: Any) -> Any:
+    """A batch norm whose mean and variance are those of training; that of the batch would tie rows together."""
     own: Any = layer.norm if isinstance(layer, ChannelNorm) else layer
+    if own.running_var is None:
+        raise SpecError(f"Bounds of {own!r} are not known: without running statistics a row's answer hangs on others.")
+    return own
+
+
+def _batch_norm_length(layer: Any, shape: torch.Size) -> float:
+    own = _running(layer)
     gain = torch.ones(()) if own.weight is None else own.weight.abs()
     return float((gain / (own.running_var + own.eps).sqrt()).max())
 
@@ -186,11 +236,22 @@ def _standard_length(layer: Standardise, shape: torch.Size) -> float:
     return float(1 / layer.scale.min())  # tails, and what is beyond the training rows, are flatter than the rest
 
 
-def _pool_length(layer: Any, shape: torch.Size) -> float:
+def _max_pool_length(layer: Any, shape: torch.Size) -> float:
     kernel, stride = ((v,) * (len(shape) - 1) if isinstance(v, int) else v for v in (layer.kernel_size, layer.stride))
-    if any(k > s for k, s in zip(kernel, stride, strict=True)) or getattr(layer, "dilation", 1) not in (1, (1, 1)):
+    if any(k > s for k, s in zip(kernel, stride, strict=True)) or layer.dilation not in (1, (1,), (1, 1)):
         raise SpecError(f"The length of {layer!r} is not known: its windows overlap.")
-    return 1.0 if isinstance(layer, nn.MaxPool1d | nn.MaxPool2d) else math.prod(kernel) ** -0.5
+    return 1.0
+
+
+def _mean_pool_length(layer: Any, shape: torch.Size) -> float:
+    """√ of the largest row sum of A Aᵀ, of one sign: the largest singular value where windows do not overlap.
+
+    Asked of the layer itself, so that windows cut off by the edge and divisors of the user's count as they are.
+    """
+    with torch.enable_grad():
+        x = torch.zeros(1, *shape, dtype=torch.float64, requires_grad=True)
+        (columns,) = torch.autograd.grad(layer(x).sum(), x)
+    return math.sqrt(float(layer(columns).max()))
 
 
 def _downsample_length(layer: Downsample, shape: torch.Size) -> float:
@@ -209,32 +270,32 @@ LAYERS: dict[type[nn.Module], Known] = {
     nn.Conv2d: Known(_linear_interval, _conv_norm),
     nn.Identity: Known(_rising, _constant(1.0)),
     nn.ReLU: Known(_rising, _constant(1.0)),
-    nn.LeakyReLU: Known(_rising, _leaky_length),
-    nn.ELU: Known(_rising, _elu_length),
+    nn.LeakyReLU: Known(_turns_at(0.0), _leaky_length),
+    nn.ELU: Known(_turns_at(0.0), _elu_length),
     nn.SELU: Known(_rising, _constant(1.758099341)),
     nn.Sigmoid: Known(_rising, _constant(0.25)),
     nn.Tanh: Known(_rising, _constant(1.0)),
-    nn.Softplus: Known(_rising, _constant(1.0)),
+    nn.Softplus: Known(_softplus_interval, _softplus_length),
     nn.Softsign: Known(_rising, _constant(1.0)),
     Erf: Known(_rising, _constant(2 / math.sqrt(math.pi))),
-    nn.GELU: Known(_falls_until(-0.7517915247), _constant(1.12904)),
-    nn.SiLU: Known(_falls_until(-1.2784645428), _constant(1.09984)),
-    nn.Mish: Known(_falls_until(-1.1924312145), _constant(1.0885)),
+    nn.GELU: Known(_gelu_interval, _constant(1.12904)),
+    nn.SiLU: Known(_turns_at(-1.2784645428), _constant(1.09984)),
+    nn.Mish: Known(_turns_at(-1.1924312145), _constant(1.0885)),
     nn.Flatten: Known(_rising, _constant(1.0)),
     nn.Unflatten: Known(_rising, _constant(1.0)),
     nn.Dropout: Known(_rising, _constant(1.0)),
     Dropout: Known(_rising, _constant(1.0)),
-    nn.MaxPool1d: Known(_rising, _pool_length),
-    nn.MaxPool2d: Known(_rising, _pool_length),
-    nn.AvgPool1d: Known(_rising, _pool_length),
-    nn.AvgPool2d: Known(_rising, _pool_length),
+    nn.MaxPool1d: Known(_rising, _max_pool_length),
+    nn.MaxPool2d: Known(_rising, _max_pool_length),
+    nn.AvgPool1d: Known(_scaled_interval, _mean_pool_length),
+    nn.AvgPool2d: Known(_scaled_interval, _mean_pool_length),
     Downsample: Known(_rising, _downsample_length),
     PositionMean: Known(_rising, _mean_length),
     Standardise: Known(_rising, _standard_length),
-    BatchNorm: Known(_scaled_interval, _batch_norm_length),
-    nn.BatchNorm1d: Known(_scaled_interval, _batch_norm_length),
-    nn.BatchNorm2d: Known(_scaled_interval, _batch_norm_length),
-    ChannelNorm: Known(_scaled_interval, _batch_norm_length),
+    BatchNorm: Known(_batch_norm_interval, _batch_norm_length),
+    nn.BatchNorm1d: Known(_batch_norm_interval, _batch_norm_length),
+    nn.BatchNorm2d: Known(_batch_norm_interval, _batch_norm_length),
+    ChannelNorm: Known(_batch_norm_interval, _batch_norm_length),
     Scaled: Known(_scaled_interval, _scaled_length),
 }
 """Every layer whose bounds are known. A layer of your own joins by an entry."""
