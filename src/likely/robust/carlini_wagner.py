@@ -1,15 +1,16 @@
 """Carlini and Wagner's attack: a small change that fools, by descent on its size and on the margin together.
 
-    min over δ of  ‖δ‖₂² + c · max(κ − m(x + δ), 0)
+    min over δ of  ‖δ‖₂² / u² + c · max(κ − m(x + δ), 0)
 
 m is the margin, κ how far beyond the boundary to go; c is found for each row by bisection: the smallest that fools.
-Inside bounds x′ = middle + half · tanh(w), so that no step can leave them.
+u is the range of X, so that c does not depend on its units. Steps that leave the bounds end at them. (The paper's way,
+x′ = middle + half · tanh(w), has no gradient at a bound, where most pixels are: they would need thousands of steps to
+leave it.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -17,13 +18,12 @@ from torch import Tensor
 from ..core.errors import SpecError
 from ..core.spec import is_integer, require
 from ..optim.adaptive import Adam
-from ..optim.ascent import FLAT, Attack, Bounds, Found, Victim
+from ..optim.ascent import FLAT, Attack, Found, Victim
 from ..optim.ball import sizes
+from ..optim.bounds import Bounds
 
 __all__ = ["CarliniWagner"]
 
-INSIDE = 1 - 1e-6
-"""How near to a bound a row may start: at it, tanh has no gradient."""
 LARGEST = 1e10
 
 
@@ -80,7 +80,8 @@ class CarliniWagner(Attack):
             fooled = self._descend(victim, x, y, bounds, weight, smallest, found, left)
             high = torch.where(fooled, torch.minimum(high, weight), high)
             low = torch.where(fooled, low, torch.maximum(low, weight))
-            weight = torch.where(high < LARGEST, (low + high) / 2, weight * 10)
+            inside = torch.where(low > 0, (low * high).sqrt(), high / 10)
+            weight = torch.where(high < LARGEST, inside, weight * 10)
 
     def _descend(
         self,
@@ -94,17 +95,17 @@ class CarliniWagner(Attack):
         left: Tensor,
     ) -> Tensor:
         """One descent at these weights; which rows it fooled."""
-        free, place = _coordinates(x, bounds)
-        rate = self.lr * float((x.max() - x.min()).clamp_min(1e-6))
-        optimizer = Adam(rate if bounds.low is None else self.lr).build([free])
+        unit = _range(victim, x, bounds)
+        free = x.clone().requires_grad_()
+        optimizer = Adam(self.lr * unit).build([free])
         fooled, lowest = torch.zeros_like(weight, dtype=torch.bool), math.inf
         for step in range(self.steps + 1):
             with torch.enable_grad():
-                point = place(free)
+                point = free
                 margin = victim.margins(point, y).max(1).values
                 if not margin.requires_grad:
                     raise SpecError(FLAT)
-                squares = (point - x).flatten(1).square().sum(1)
+                squares = ((point - x) / unit).flatten(1).square().sum(1)
                 loss = (squares + weight * (self.confidence - margin).clamp_min(0)).sum()
             size, point, margin = sizes(point.detach() - x, 2), point.detach(), margin.detach()
             reached = (margin > 0) & (margin >= self.confidence)
@@ -122,14 +123,14 @@ class CarliniWagner(Attack):
                 lowest = loss.item()
             (free.grad,) = torch.autograd.grad(loss, free)
             optimizer.step()
+            free.data = bounds.clip(free.data)
         return fooled
 
 
-def _coordinates(x: Tensor, bounds: Bounds) -> tuple[Tensor, Callable[[Tensor], Tensor]]:
-    """Numbers to descend in, and the rows that they stand for."""
-    if bounds.low is None or bounds.high is None:
-        return x.clone().requires_grad_(), lambda free: bounds.clip(free)
-    low, high = (torch.as_tensor(part).to(x) for part in bounds)
-    middle, half = (low + high) / 2, ((high - low) / 2).clamp_min(torch.finfo(x.dtype).tiny)
-    start = torch.atanh(((x - middle) / half).clamp(-INSIDE, INSIDE))
-    return start.requires_grad_(), lambda free: middle + half * torch.tanh(free)
+def _range(victim: Victim, x: Tensor, bounds: Bounds) -> float:
+    """The range of X: that of the bounds, else that of the rows and of those that the model has learned from."""
+    low, high = bounds.range
+    if low is not None and high is not None and math.isfinite(high - low):
+        return high - low
+    ends = [float(x.min()), float(x.max()), *(getattr(victim, "span", None) or ())]
+    return (max(ends) - min(ends)) or max(map(abs, ends)) or 1.0
