@@ -20,6 +20,7 @@ from ...core.errors import ModelFileError
 from ...core.gradients import following
 from ...data.rows import Inputs
 from ...networks.jacobian import Jacobian
+from ...probability.roots import symmetric_root
 from ..posterior import Posterior, average, check_draws
 from .blocks import Block, Dense, Diagonal, Layer
 
@@ -88,11 +89,7 @@ class LaplacePosterior(Posterior):
             spread = plain.variance + covariance[..., 0, 0].reshape(plain.mean.shape)
             return Normal(plain.mean, spread.sqrt(), validate_args=False)
         nodes, weights = _nodes(mean.shape[-1], int(self.info["draws"]))
-        if mean.shape[-1] == 1:
-            root = covariance.clamp_min(0).sqrt()
-        else:
-            values, vectors = torch.linalg.eigh(covariance)
-            root = vectors * values.clamp_min(0).sqrt().unsqueeze(-2)
+        root = symmetric_root(covariance)  # continuous in x, as eigenvectors are not
         eta = torch.stack([mean + root @ node for node in nodes.to(mean)])
         return average(likelihood, eta, weights)
 

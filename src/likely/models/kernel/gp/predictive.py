@@ -9,7 +9,6 @@ points turned normal, with their mirror images.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 import numpy as np
 import torch
@@ -21,6 +20,7 @@ from torch.distributions import Distribution
 from ....inference.posterior import average
 from ....likelihoods import Likelihood
 from ....probability.blocks import Blocks
+from ....probability.roots import symmetric_root
 
 __all__ = ["points", "predictive"]
 
@@ -39,7 +39,7 @@ def predictive(likelihood: Likelihood, mean: Tensor, covariance: Tensor, shared:
     if len(mean) > BLOCK and not likelihood.labels and not likelihood.event_dim:
         return Blocks(lambda rows: predictive(likelihood, mean[rows], covariance[rows], shared), len(mean), BLOCK)
     where, weights = (torch.from_numpy(part) for part in points(mean.shape[1]))
-    latent = mean + torch.einsum("mcd,jd->jmc", _Root.apply(covariance), where)
+    latent = mean + torch.einsum("mcd,jd->jmc", symmetric_root(covariance), where)
     eta = torch.cat([latent, shared.expand(*latent.shape[:2], -1)], -1) if len(shared) else latent
     return average(likelihood, eta, weights)
 
@@ -67,28 +67,3 @@ def points(numbers: int) -> tuple[np.ndarray, np.ndarray]:
     root = np.linalg.cholesky(both.T @ both / len(both))
     both = np.linalg.solve(root, both.T).T  # so that second moments are exact
     return both, np.full(len(both), 1 / len(both))
-
-
-class _Root(torch.autograd.Function):
-    """Σ½ of each row; Σ may be singular.
-
-    Its change solves S dS + dS S = dΣ, in the basis of eigenvectors dSᵢⱼ = dΣᵢⱼ / (sᵢ + sⱼ): also where eigenvalues are
-    alike, as those of classes that a row knows nothing of, and 0 where both are 0.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, covariance: Tensor) -> Tensor:  # type: ignore[override]
-        if covariance.shape[-1] == 1:
-            values, vectors = covariance[..., 0], torch.ones_like(covariance)
-        else:
-            values, vectors = torch.linalg.eigh(0.5 * (covariance + covariance.mT))
-        roots = values.clamp_min(0.0).sqrt()
-        ctx.save_for_backward(roots, vectors)
-        return (vectors * roots.unsqueeze(-2)) @ vectors.mT
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
-        roots, vectors = ctx.saved_tensors
-        sums = roots.unsqueeze(-1) + roots.unsqueeze(-2)
-        inner = vectors.mT @ gradient @ vectors
-        return vectors @ torch.where(sums > 0, inner / torch.where(sums > 0, sums, 1.0), 0.0) @ vectors.mT
