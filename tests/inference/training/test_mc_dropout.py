@@ -11,6 +11,7 @@ import likely
 from likely import Classifier, Regressor
 from likely.core.errors import ApproximationWarning, SpecError
 from likely.inference import MAP, DropoutPosterior, Ensemble, MCDropout
+from likely.inference.training.mc_dropout import fixed_masks
 from likely.likelihoods import Normal
 from likely.networks import MLP
 from likely.optim import SGD, Adam
@@ -71,6 +72,23 @@ def test_answers_are_repeatable_and_leave_the_random_state_alone(X, y):
     assert torch.equal(torch.get_rng_state(), before)
     np.testing.assert_array_equal(first.predict(X), answer)
     np.testing.assert_array_equal(again.predict(X), answer)
+
+
+def test_fixed_masks_are_one_function_of_the_row(X, y):
+    """Then the answer to a row does not depend on those beside it, and each mask is that of its own unit everywhere."""
+    for by in (MAP(epochs=3), Ensemble(2, MAP(epochs=2))):
+        inference = MCDropout(10, by)
+        model = Regressor(network=MLP((16,), dropout=0.3), inference=inference, random_state=0).fit(X, y)
+        free = model.predict(X)
+        with fixed_masks():
+            whole, part = model.predict(X), model.predict(X[7:9])
+            turned = model.predict(X[::-1])
+            eta = model.posterior_.eta(torch.from_numpy(X))
+        np.testing.assert_allclose(part, whole[7:9], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(turned[::-1], whole, rtol=1e-4, atol=1e-5)
+        assert eta[..., 0].std(0).min() > 0  # and draws still differ
+        assert np.abs(whole - free).max() > 0
+        np.testing.assert_array_equal(model.predict(X), free)
 
 
 def test_a_file_keeps_the_masks(X, y, tmp_path):

@@ -4,7 +4,7 @@ from torch import nn
 
 from likely.core.random import drawing, isolated
 from likely.networks.layers import Dropout, dropped
-from likely.networks.layers.dropout import MANY, mask_like
+from likely.networks.layers.dropout import MANY, mask_like, sharing_masks
 
 
 def test_in_evaluation_and_without_probability_nothing_is_dropped():
@@ -63,3 +63,16 @@ def test_large_masks_repeat_with_their_generator_and_drop_all_or_nothing():
     assert first.dtype == x.dtype
     assert torch.equal(mask_like(x, 1.0), torch.zeros_like(x))
     assert torch.equal(mask_like(x, 0.0), torch.ones_like(x))
+
+
+def test_rows_of_a_part_share_its_mask_and_the_masks_do_not_depend_on_how_many_rows_there_are():
+    """Three masks of 200 numbers each, for two rows or for five; outside there is one for each row again."""
+    with drawing(1), sharing_masks(3):
+        few = mask_like(torch.zeros(6, 200), 0.5)
+    with drawing(1), sharing_masks(3):
+        many = mask_like(torch.zeros(15, 200), 0.5)
+    assert torch.equal(few[::2], few[1::2])
+    assert torch.equal(few[::2], many[::5])
+    assert len(many.unique(dim=0)) == 3
+    with sharing_masks(3), sharing_masks(0):
+        assert len(mask_like(torch.zeros(6, 200), 0.5).unique(dim=0)) == 6

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
 import torch
 from torch import Tensor, nn
 
 from ...core.random import current_generator
 
-__all__ = ["Dropout", "dropped", "mask_like"]
+__all__ = ["Dropout", "dropped", "mask_like", "sharing_masks"]
 
 MANY = 10_000
 """Numbers from which on a mask is drawn by bits; below, one call costs less."""
 LEVELS = 2**16
+_masks: ContextVar[int] = ContextVar("masks", default=0)
+"""How many masks a batch has in this thread; 0: one for each row."""
 
 
 class Dropout(nn.Dropout):
@@ -36,8 +42,24 @@ def dropped(x: Tensor, p: float) -> Tensor:
     return x * mask_like(x, p) if x.numel() else x
 
 
+@contextmanager
+def sharing_masks(count: int) -> Iterator[None]:
+    """Inside, a batch of `count` equal parts has one mask for each part, which all rows of it share; 0: one per row.
+
+    >>> with sharing_masks(2):
+    ...     mask = mask_like(torch.zeros(6, 50), 0.5)
+    >>> torch.equal(mask[0], mask[2]), torch.equal(mask[2], mask[3])
+    (True, False)
+    """
+    token = _masks.set(count)
+    try:
+        yield
+    finally:
+        _masks.reset(token)
+
+
 def mask_like(x: Tensor, p: float) -> Tensor:
-    """0 with probability p, else 1 / (1 − p); only zeros where p is 1.
+    """0 with probability p, else 1 / (1 − p); only zeros where p is 1. For one mask of many rows see `sharing_masks`.
 
     Large masks are drawn by the 16 bits, four from one random integer: p is then rounded to a multiple of 2⁻¹⁶, and
     what is kept is divided by one minus that.
@@ -45,6 +67,13 @@ def mask_like(x: Tensor, p: float) -> Tensor:
     >>> mask_like(torch.zeros(200, 300), 0.25).unique()
     tensor([0.0000, 1.3333])
     """
+    shared = _masks.get()
+    if shared and x.ndim > 1 and len(x) % shared == 0:
+        return _mask(x[:: len(x) // shared], p).repeat_interleave(len(x) // shared, 0)
+    return _mask(x, p)
+
+
+def _mask(x: Tensor, p: float) -> Tensor:
     generator = current_generator(x.device)
     if x.numel() < MANY or x.device.type != "cpu" or torch._C._functorch.peek_interpreter_stack() is not None:
         mask = torch.bernoulli(x.detach(), 1 - p, generator=generator)
