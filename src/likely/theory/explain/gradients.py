@@ -3,6 +3,9 @@
 saliency               ∂f(x)/∂x
 integrated gradients   (x − b) ∘ ∫₀¹ ∂f/∂x (b + t(x − b)) dt,     whose sum is f(x) − f(b)
 SmoothGrad             E ∂f/∂x (x + ε),   ε ~ Normal(0, σ²)
+
+The integral is a sum over parts of the way. f is known at both ends of each: what the gradient in its middle leaves of
+the change of f there is given out in proportion to the sizes of the part's attributions, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -17,10 +20,12 @@ from torch import Tensor
 from ...core.errors import ApproximationWarning, DataError, SpecError
 from ...core.random import isolated, seed_of
 from ...core.spec import is_integer
+from ...inference.training.mc_dropout import fixed_masks
 from ...models import Classifier
 from ...models.supervised.base import as_array
 from .attribution import Attribution
 from .outputs import Output, differentiable
+from .places import which_positions
 
 __all__ = ["integrated_gradients", "saliency", "smooth_grad"]
 
@@ -36,6 +41,7 @@ CHUNK = 1 << 22
 """Numbers of x that are differentiated at once."""
 
 
+@fixed_masks()
 def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto", at: Any = None) -> Attribution:
     """∂f(x)/∂x of each row: how f changes with each input, in units of f per unit of X.
 
@@ -55,6 +61,7 @@ def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto", at: An
     return _attribution(output, x, place, output.gradient(x, place), "saliency", model=model)
 
 
+@fixed_masks()
 def integrated_gradients(
     model: Any,
     X: Any,
@@ -68,14 +75,16 @@ def integrated_gradients(
     """Gradients along the straight way from a `baseline` to each row, times the way: they sum to f(x) − f(baseline).
 
     `baseline` is a number, a row, or a row for each of X: what stands for "nothing there", such as a black image or
-    the mean of the columns. Parts of the way are halved where the sum is not yet right, as at the kinks of a ReLU
-    network, until it is to `tol`, in units of f or of |f(x) − f(baseline)| if that is above 1. For `at` see `saliency`.
+    the mean of the columns. Parts of the way are halved where gradients do not yet tell the change of f, as at the
+    kinks of a ReLU network, until they do to `tol`, in units of f or of |f(x) − f(baseline)| if that is above 1, or
+    there are a thousand; the rest is given out in proportion, so that the sum is exact. A warning says where f jumps,
+    which no gradient tells. For `at` see `saliency`.
 
     >>> from likely import Classifier
     >>> X, y = [[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [1.0, 3.0]], [0, 0, 1, 1]
     >>> model = Classifier(network="mlp([8])", inference="map(adam(0.1), epochs=50)", random_state=0).fit(X, y)
     >>> explained = integrated_gradients(model, X)
-    >>> bool((abs(explained.gap) < 1e-4 * np.maximum(1, abs(explained.output - explained.baseline))).all())
+    >>> bool((abs(explained.gap) < 1e-9).all())
     True
     """
     if not 0 < tol < 1:
@@ -84,22 +93,14 @@ def integrated_gradients(
     x = output.read(X)
     start = _baseline(baseline, x)
     place = output.places(x, target)
-    values, at_start = _integrated(output, x, start, place, tol)
-    found = _attribution(output, x, place, values, "integrated gradients", at_start, model)
-    assert found.gap is not None
-    assert found.baseline is not None
-    allowed = tol * np.maximum(1.0, np.abs(found.output - found.baseline))
-    if bool((np.abs(found.gap) > allowed).any()):
-        worst = int(np.argmax(np.abs(found.gap) - allowed))
-        warnings.warn(
-            f"Row {worst}: the attributions miss f(x) − f(baseline) by {found.gap[worst]:.2g}, more than tol={tol:g}; "
-            "f jumps on the way, or is drawn at random.",
-            ApproximationWarning,
-            stacklevel=2,
-        )
-    return found
+    whole = _integrated(output, x, start, place, tol)
+    _tell(output, x, place, whole, tol)
+    return _attribution(
+        output, x, place, whole.values, "integrated gradients", at_start=whole.start, at_end=whole.end, model=model
+    )
 
 
+@fixed_masks()
 def smooth_grad(
     model: Any,
     X: Any,
@@ -144,20 +145,46 @@ def smooth_grad(
 def _output(model: Any, of: str, at: Any) -> Output:
     output = differentiable(model, of, at)
     if at is None and isinstance(model, Classifier) and model.positions_:
-        raise DataError(
-            f"The Classifier has labels at positions {model.positions_}; say which of them are explained: at=(row, "
-            "column), or a mask of them."
-        )
+        raise which_positions(model, model.positions_)
     return output
 
 
-def _integrated(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> tuple[Tensor, Tensor]:
-    """The attributions of each row, and f at its baseline."""
+class _Integrals(NamedTuple):
+    """Of each row: the attributions, f at both ends of the way, and how far it jumps between."""
+
+    values: Tensor
+    start: Tensor
+    end: Tensor
+    jump: Tensor
+    """The largest change of f in one part of the way that is too short for it: the row's gradients are not so large."""
+
+
+def _integrated(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> _Integrals:
     rows = max(1, min(len(x), CHUNK // (CELLS * max(1, x[0].numel()))))
     parts = [
         _of_rows(output, x[i : i + rows], start[i : i + rows], place[i : i + rows], tol) for i in range(0, len(x), rows)
     ]
-    return torch.cat([values for values, _ in parts]), torch.cat([at_start for _, at_start in parts])
+    return _Integrals(*(torch.cat(own) for own in zip(*parts, strict=True)))
+
+
+def _tell(output: Output, x: Tensor, place: Tensor, whole: _Integrals, tol: float) -> None:
+    """Warn of rows where f is another one when it is asked again, or jumps on the way."""
+    allowed = tol * (whole.end - whole.start).abs().clamp_min(1.0)
+    again = (output.values(x, place).double() - whole.end).abs()
+    if bool((again > allowed).any()):
+        row = int((again - allowed).argmax())
+        what = (
+            f"f(x) differs by {float(again[row]):.2g} when it is asked again: f is drawn at random, and so are shares"
+        )
+    elif bool((whole.jump > allowed).any()):
+        row = int((whole.jump - allowed).argmax())
+        what = f"f jumps by {float(whole.jump[row]):.2g} on the way, which no gradient tells"
+        gap = whole.values[row].sum() - (whole.end[row] - whole.start[row])
+        lost = abs(float(gap)) > float(allowed[row])  # where all gradients are 0, none has a claim
+        what += "; no input has a share of that" if lost else "; it is shared as the gradients beside it are"
+    else:
+        return
+    warnings.warn(f"Row {row}: {what}.", ApproximationWarning, stacklevel=4)
 
 
 class _Cells(NamedTuple):
@@ -175,7 +202,7 @@ class _Cells(NamedTuple):
         return _Cells(*(part[chosen] for part in self))
 
 
-def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> tuple[Tensor, Tensor]:
+def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float) -> _Integrals:
     """Each cell has a gradient in its middle and a change of f; those that disagree most are halved, row by row."""
     way, count = x - start, len(x)
 
@@ -189,14 +216,24 @@ def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float
         return along * cells.width - (cells.ends[:, 1] - cells.ends[:, 0])
 
     def add(cells: _Cells) -> None:
-        total.index_add_(0, cells.owner, cells.gradient.double() * _column(cells.width, x))
-        settled.index_add_(0, cells.owner, wrong(cells))
+        error = wrong(cells)
+        shares = cells.gradient.double() * way[cells.owner].double() * _column(cells.width, x)
+        sizes = shares.abs()
+        whole = sizes.flatten(1).sum(1)
+        rest = torch.where(whole > 0, (cells.ends[:, 1] - cells.ends[:, 0] - shares.flatten(1).sum(1)) / whole, 0.0)
+        total.index_add_(0, cells.owner, shares + _column(rest, x) * sizes)
+        settled.index_add_(0, cells.owner, error)
+        along = shares.flatten(1).sum(1).abs()
+        steepest = torch.zeros_like(settled).scatter_reduce(0, cells.owner, along / cells.width, "amax")
+        jumps = error.abs() > 2 * steepest[cells.owner] * cells.width  # more than a kink between gradients can leave
+        jump.scatter_reduce_(0, cells.owner, torch.where(jumps, error.abs(), 0.0), "amax")
 
     marks = torch.linspace(0, 1, CELLS + 1, dtype=torch.float64, device=x.device)
-    at_marks = torch.stack([output.values(start + mark.to(x) * way, place).double() for mark in marks], 1)
+    points = [*(start + mark.to(x) * way for mark in marks[:-1]), x]
+    at_marks = torch.stack([output.values(point, place).double() for point in points], 1)
     allowed = 0.5 * tol * (at_marks[:, -1] - at_marks[:, 0]).abs().clamp_min(1.0)
     total = torch.zeros_like(x, dtype=torch.float64)
-    settled = torch.zeros(count, dtype=torch.float64, device=x.device)  # what cells that are done are wrong by
+    settled, jump = torch.zeros(2, count, dtype=torch.float64, device=x.device)  # what cells that are done are wrong by
     ends = torch.stack([at_marks[:, :-1], at_marks[:, 1:]], -1).reshape(-1, 2)
     owner = torch.arange(count, device=x.device).repeat_interleave(CELLS)
     cells = looked_at(owner, marks[:-1].repeat(count), marks.diff().repeat(count), ends)
@@ -204,12 +241,14 @@ def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float
         error = wrong(cells)
         worst = torch.zeros_like(allowed).scatter_reduce(0, cells.owner, error.abs(), "amax")
         open_rows = (settled.index_add(0, cells.owner, error).abs() > allowed) | (worst > 0.5 * allowed)
-        open_rows &= torch.bincount(cells.owner, minlength=count) <= MOST  # else f is drawn at random
+        open_rows &= (
+            torch.bincount(cells.owner, minlength=count) <= MOST
+        )  # else f has many kinks, or is drawn at random
         kept = ~open_rows[cells.owner]
         add(cells.only(kept))
         cells, error = cells.only(~kept), error[~kept]
         if not len(error):
-            return total * way.double(), at_marks[:, 0]
+            break
         halved = error.abs() >= NEAR * worst[cells.owner]
         left, rest = cells.only(halved), cells.only(~halved)
         parts = looked_at(
@@ -220,7 +259,7 @@ def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float
         )
         cells = _Cells(*(torch.cat([one, other]) for one, other in zip(rest, parts, strict=True)))
     add(cells)
-    return total * way.double(), at_marks[:, 0]
+    return _Integrals(total, at_marks[:, 0], at_marks[:, -1], jump)
 
 
 def _column(values: Tensor, like: Tensor) -> Tensor:
@@ -247,7 +286,9 @@ def _attribution(
     place: Tensor,
     values: Tensor,
     method: str,
+    *,
     at_start: Tensor | None = None,
+    at_end: Tensor | None = None,
     model: Any = None,
     error: Tensor | None = None,
 ) -> Attribution:
@@ -257,7 +298,7 @@ def _attribution(
         method,
         output.of,
         output.explained,
-        as_array(output.values(x, place).double()),
+        as_array(output.values(x, place).double() if at_end is None else at_end),
         None if at_start is None else as_array(at_start),
         None if error is None else as_array(error),
         as_array(x.double()),

@@ -22,7 +22,7 @@ from ...core.threads import threads_for
 from ...models import Classifier, GaussianProcess, Regressor
 from ...models.supervised.base import as_array
 from ...robust.victims import Victim, victim_of
-from .places import places_of
+from .places import places_of, region_of, which_positions
 
 __all__ = ["Output", "asked_output", "differentiable"]
 
@@ -99,7 +99,7 @@ class _Fitted(Output):
 
     def __init__(self, model: Any, of: str) -> None:
         check_is_fitted(model)
-        self.victim: Victim = victim_of(model, purpose="explanations by gradients and of tensors")
+        self.victim: Victim = victim_of(model, purpose="explanations by gradients")
         self.of = of
         self.classes = model.classes_ if isinstance(model, Classifier) else None
 
@@ -119,7 +119,7 @@ class _Region(_Fitted):
         super().__init__(model, of)
         self.victim.positions = True
         if not model.positions_:
-            raise SpecError(f"at is for models that answer at positions, such as pixels; this {_name(model)} has none.")
+            raise _no_positions(model)
         self.at, self.positions = at, tuple(model.positions_)
 
     def scores(self, x: Tensor) -> Tensor:
@@ -127,23 +127,9 @@ class _Region(_Fitted):
         if self.of == "mean":
             given = given.unsqueeze(-1)
         sides = tuple(given.shape[1:-1]) if self.classes is not None else self.positions
-        own = given.reshape(len(given), -1, given.shape[-1])[:, self._mask(sides)]
+        own = given.reshape(len(given), -1, given.shape[-1])[:, torch.from_numpy(region_of(self.at, sides))]
         means = of_scores(own.reshape(-1, own.shape[-1]), self.of)
         return means.view_as(own).mean(1)
-
-    def _mask(self, sides: tuple[int, ...]) -> Tensor:
-        """Which of all positions count, flat."""
-        at = np.asarray(self.at.cpu() if isinstance(self.at, Tensor) else self.at)
-        if at.dtype == bool and at.shape == sides and at.any():
-            return torch.from_numpy(at.ravel())
-        if at.dtype.kind in "iu" and at.shape == (len(sides),) and (at >= 0).all() and (at < sides).all():
-            mask = torch.zeros(sides, dtype=torch.bool)
-            mask[tuple(at.tolist())] = True
-            return mask.flatten()
-        raise DataError(
-            f"at={_short(self.at)} must be a position inside {sides}, such as {tuple(side // 2 for side in sides)}, or "
-            f"a mask: an array of {sides} truth values, some of them true."
-        )
 
 
 class _Process(Output):
@@ -196,7 +182,7 @@ def differentiable(model: Any, of: str = "auto", at: Any = None) -> Output:
         check_is_fitted(model)
         return _Fitted(model, _chosen(of, chosen)) if at is None else _Region(model, _chosen(of, chosen), at)
     if at is not None:
-        raise SpecError(f"at is for models that answer at positions, such as pixels; this {_name(model)} has none.")
+        raise _no_positions(model)
     if isinstance(model, GaussianProcess):
         return _Process(model, _chosen(of, chosen))
     if hasattr(model, "fit") or not callable(model):
@@ -209,16 +195,38 @@ def differentiable(model: Any, of: str = "auto", at: Any = None) -> Output:
     return _Function(model)
 
 
-def asked_output(model: Any, of: str = "auto") -> tuple[Callable[[Any], np.ndarray], str, np.ndarray | None]:
-    """A function of rows of any kind to all its scores (n, k); what they are; and the classes, if it has those."""
+def asked_output(
+    model: Any, of: str = "auto", at: Any = None
+) -> tuple[Callable[[Any], np.ndarray], str, np.ndarray | None]:
+    """A function of rows of any kind to all its scores (n, k); what they are; and the classes, if it has those.
+
+    Of a model that answers at positions, scores are means over those `at`.
+    """
     if hasattr(model, "predict_proba") and getattr(model, "classes_", None) is not None:
         chosen = _chosen(of, ("log_odds", "probability"))
-        return lambda X: _log_odds(model.predict_proba(X), chosen), chosen, np.asarray(model.classes_)
+
+        def labels(X: Any) -> np.ndarray:
+            scores = _log_odds(model.predict_proba(X), chosen)
+            if scores.ndim > 2 and at is None:
+                raise which_positions(model, scores.shape[1:-1])
+            return _at(model, scores, at)
+
+        return labels, chosen, np.asarray(model.classes_)
     if hasattr(model, "predict"):
-        return lambda X: _columns(model.predict(X)), _chosen(of, ("mean",)), None
+        return lambda X: _means(model, model.predict(X), at), _chosen(of, ("mean",)), None
     if not callable(model):
         raise SpecError(f"model is a {type(model).__name__}; it must have predict_proba or predict, or be a function.")
-    return lambda X: _columns(model(X)), _chosen(of, ("output",)), None
+    return lambda X: _means(model, model(X), at), _chosen(of, ("output",)), None
+
+
+def _at(model: Any, scores: np.ndarray, at: Any) -> np.ndarray:
+    """Scores (n, *positions, k) as means over some positions, (n, k); those without positions as they are."""
+    if at is None:
+        return scores
+    if scores.ndim == 2:
+        raise _no_positions(model)
+    flat = scores.reshape(len(scores), -1, scores.shape[-1])
+    return flat[:, region_of(at, scores.shape[1:-1])].mean(1)
 
 
 def of_scores(log_probs: Tensor, of: str) -> Tensor:
@@ -244,20 +252,18 @@ def _log_odds(probabilities: Any, of: str) -> np.ndarray:
     return np.log(inside) - np.log1p(-inside)
 
 
-def _columns(answers: Any) -> np.ndarray:
+def _means(model: Any, answers: Any, at: Any) -> np.ndarray:
     values = np.asarray(answers.detach().cpu() if isinstance(answers, Tensor) else answers)
     if values.dtype.kind not in "fiub":
         raise SpecError(f"model predicts {values.dtype} and has no predict_proba; numbers are explained.")
-    return values.astype(float).reshape(len(values), -1)
+    numbers = values.astype(float)
+    return numbers.reshape(len(values), -1) if at is None else _at(model, numbers[..., None], at)
 
 
-def _name(model: Any) -> str:
-    return type(model).__name__
-
-
-def _short(at: Any) -> str:
-    shape = np.shape(at)
-    return repr(at) if len(shape) < 2 and np.size(at) < 5 else f"an array {shape}"
+def _no_positions(model: Any) -> SpecError:
+    return SpecError(
+        f"at is for models that answer at positions, such as pixels; this {type(model).__name__} has none."
+    )
 
 
 def _chosen(of: str, known: tuple[str, ...]) -> str:

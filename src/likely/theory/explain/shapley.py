@@ -6,20 +6,28 @@ v(S) is what the model says on average if only the columns S are those of the ro
 background. The shares sum to f(x) − mean f(b) (efficiency); columns that do the same have the same (symmetry), those
 that do nothing have 0 (dummy), and shares of a sum of models are sums of shares (additivity). With more columns than
 `exact`, orders of the columns are drawn: a share is the mean of what a column adds to those before it.
+
+Every row b has equally many of the drawn orders, so that what varies from one b to the next is no error. With m pairs
+of an order and its reverse for each of B rows, and s_b the standard deviation of what the pairs of b add,
+
+    standard error = √(Σ_b s_b² / m) / B
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ...core.errors import DataError, SpecError
+from ...core.errors import ApproximationWarning, DataError, SpecError
 from ...core.random import seed_of
 from ...core.spec import is_integer
+from ...inference.training.mc_dropout import fixed_masks
 from .attribution import Attribution
+from .columns import Columns
 from .outputs import asked_output
 from .places import places_of
 
@@ -31,8 +39,11 @@ BLOCK = 1 << 16
 """Rows that are asked about at once."""
 LIMIT = 20
 """Columns whose sets can be counted through at all."""
+LOST = 1e-3
+"""How far shares may be from their sum, relative to the change of f or to 1, by rounding in float32."""
 
 
+@fixed_masks()
 def shapley(
     model: Any,
     X: Any,
@@ -49,7 +60,8 @@ def shapley(
     `model` is anything with `predict_proba` or `predict` (a `TableModel` with frames, too), or a function of arrays to
     numbers. f is the log-odds of the class `target` (by default each row's most probable one), its "probability", or
     what a regressor predicts. Up to `exact` columns all 2ᵈ sets are counted; with more, `permutations` orders are
-    drawn, each with its reverse, and `standard_error` says how exactly each share is known.
+    drawn, each with its reverse (at least four for each row of the background), and `standard_error` says how exactly
+    each share is known.
 
     >>> from likely import Regressor
     >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0], [3.0, 1.0]])
@@ -60,7 +72,7 @@ def shapley(
     """
     if not is_integer(exact, 0) or exact > LIMIT or not is_integer(permutations, 2):
         raise SpecError(f"exact={exact!r} must be from 0 to {LIMIT}, and permutations={permutations!r} 2 or more.")
-    rows, others = _Columns.of(X, "X"), _Columns.of(background, "background")
+    rows, others = Columns.of(X, "X"), Columns.of(background, "background")
     if rows.names != others.names or rows.width != others.width:
         raise DataError(f"background has {others.width} columns and X has {rows.width}; they must be the same ones.")
     generator = np.random.default_rng(seed_of(random_state))
@@ -70,11 +82,11 @@ def shapley(
     scores = ask(rows.rows)
     place, names = places_of(scores, target, classes)
     values, errors = np.zeros((len(rows), rows.width)), np.zeros((len(rows), rows.width))
-    at_background = ask(others.rows)
+    at_background = _asked_background(ask, others, background)
     for i in range(len(rows)):
         mixed = rows.take(np.array([i])).before(others)  # row 0 is x, row 1 + b is b
 
-        def value(own: np.ndarray, partner: np.ndarray, k: int = int(place[i]), mixed: _Columns = mixed) -> np.ndarray:
+        def value(own: np.ndarray, partner: np.ndarray, k: int = int(place[i]), mixed: Columns = mixed) -> np.ndarray:
             """f where `own` (m, d) says which columns are x's, the others those of the partner (m,)."""
             index = np.where(own, 0, 1 + partner[:, None])
             blocks = [index[first : first + BLOCK] for first in range(0, len(index), BLOCK)]
@@ -86,7 +98,7 @@ def shapley(
             values[i], errors[i] = _sampled(value, rows.width, len(others), permutations, generator)
     model_names = getattr(model, "feature_names_in_", None)
     columns = rows.names or (None if model_names is None else tuple(map(str, model_names)))
-    return Attribution(
+    found = Attribution(
         values,
         "shapley",
         chosen,
@@ -97,6 +109,39 @@ def shapley(
         rows.numbers(),
         columns,
     )
+    _tell(found)
+    return found
+
+
+def _asked_background(ask: Callable[[Any], np.ndarray], others: Columns, background: Any) -> np.ndarray:
+    """f of the rows of the background; if the model refuses them for a missing value, the message says where it is."""
+    try:
+        return ask(others.rows)
+    except ValueError as error:
+        numbers = Columns.of(background, "background").numbers()
+        if numbers is None or bool(np.isfinite(numbers).all()):
+            raise
+        row, column = np.argwhere(~np.isfinite(numbers))[0]
+        name = repr(others.names[column]) if others.names else column
+        raise DataError(
+            f"background has {'NaN' if np.isnan(numbers[row, column]) else 'infinity'} at row {row}, column {name}, "
+            "which the model does not take; leave such rows out."
+        ) from error
+
+
+def _tell(found: Attribution) -> None:
+    """Warn where shares do not sum to f(x) − mean f(b), as they must if f is a function of the row."""
+    assert found.gap is not None
+    assert found.baseline is not None
+    lost = np.abs(found.gap) / np.maximum(1.0, np.abs(found.output - found.baseline))
+    if bool((lost > LOST).any()):
+        row = int(lost.argmax())
+        warnings.warn(
+            f"Row {row}: the shares miss f(x) − mean f(background) by {found.gap[row]:.2g}: the model gives a row "
+            "another answer when it is asked again, or beside other rows.",
+            ApproximationWarning,
+            stacklevel=4,
+        )
 
 
 Value = Callable[[np.ndarray, np.ndarray], np.ndarray]
@@ -123,7 +168,8 @@ def _sampled(
 
     Every row of the background is the partner of equally many, so that the shares sum to what they should exactly.
     """
-    pairs = -(-permutations // (2 * others)) * others
+    each = max(2, -(-permutations // (2 * others)))  # two at least, to see how they vary
+    pairs = each * others
     partner = np.arange(pairs) % others
     order = generator.permuted(np.tile(np.arange(width), (pairs, 1)), axis=1)
     both = np.stack([order, order[:, ::-1]], 1).reshape(2 * pairs, width)
@@ -131,72 +177,5 @@ def _sampled(
     own = rank[:, None, :] < np.arange(width + 1)[None, :, None]  # (orders, columns that are there, columns)
     steps = value(own.reshape(-1, width), np.repeat(np.repeat(partner, 2), width + 1)).reshape(-1, width + 1)
     added = np.take_along_axis(np.diff(steps, axis=1), rank, 1)
-    means = added.reshape(pairs, 2, width).mean(1)
-    return means.mean(0), means.std(0, ddof=1) / math.sqrt(pairs)
-
-
-class _Columns:
-    """Rows whose columns can be mixed: of an array, or of a frame of any kind."""
-
-    def __init__(self, rows: Any, names: tuple[str, ...] | None) -> None:
-        self.rows, self.names = rows, names
-
-    @classmethod
-    def of(cls, X: Any, name: str) -> _Columns:
-        if hasattr(X, "columns") or isinstance(X, dict):
-            import narwhals as nw
-
-            from ...data.frame import as_frame
-
-            frame = as_frame(X, name)
-            if not len(frame):
-                raise DataError(f"{name} has no rows.")
-            return cls(nw.to_native(frame), tuple(frame.columns))
-        rows = np.asarray(X)
-        if rows.ndim != 2 or not len(rows) or rows.dtype.kind not in "fiub":
-            raise DataError(
-                f"{name} has shape {rows.shape} of {rows.dtype}; a table (n, columns) of numbers is needed."
-            )
-        return cls(rows if rows.dtype.kind == "f" else rows.astype(float), None)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def width(self) -> int:
-        return len(self.names) if self.names is not None else self.rows.shape[1]
-
-    def take(self, index: np.ndarray) -> _Columns:
-        if self.names is None:
-            return _Columns(self.rows[index], None)
-        return _Columns(self.mix(np.repeat(index[:, None], self.width, 1)), self.names)
-
-    def before(self, others: _Columns) -> _Columns:
-        """These rows with others behind them."""
-        if self.names is None:
-            return _Columns(np.concatenate([self.rows, others.rows]), None)
-        import narwhals as nw
-
-        both = nw.concat([nw.from_native(part.rows, eager_only=True) for part in (self, others)])
-        return _Columns(nw.to_native(both), self.names)
-
-    def mix(self, index: np.ndarray) -> Any:
-        """Rows whose column j comes from row index[:, j]."""
-        if self.names is None:
-            return np.take_along_axis(self.rows, index, 0)
-        import narwhals as nw
-
-        frame = nw.from_native(self.rows, eager_only=True)
-        columns = [frame[index[:, j].tolist(), [name]] for j, name in enumerate(self.names)]
-        return nw.to_native(nw.concat([nw.maybe_reset_index(column) for column in columns], how="horizontal"))
-
-    def numbers(self) -> np.ndarray | None:
-        """As an array, where all columns are numbers."""
-        if self.names is None:
-            return np.asarray(self.rows, dtype=float)
-        import narwhals as nw
-
-        frame = nw.from_native(self.rows, eager_only=True)
-        if not all(dtype.is_numeric() for dtype in frame.schema.values()):
-            return None
-        return np.asarray(frame.to_numpy(), dtype=float)
+    means = added.reshape(each, others, 2, width).mean(2)
+    return means.mean((0, 1)), np.sqrt(means.var(0, ddof=1).sum(0) / each) / others
