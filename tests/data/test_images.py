@@ -71,6 +71,10 @@ def test_folders_are_classes(photos):
     assert [path.name for path in read.paths] == ["0.png", "1.png", "0.png", "1.png"]
     assert str(read) == "4 grey images of 4 × 5 pixels in 2 classes"
     assert read_images(photos / "cat").labels is None
+    (photos / "one").mkdir()
+    write_image(photos / "one" / "0.png", GREY)
+    assert str(read_images(photos / "one")) == "1 grey image of 4 × 5 pixels"
+    (photos / "one" / "0.png").unlink()
     write_image(photos / "dog" / "2.png", COLOUR)
     assert read_images(photos).images.shape == (5, 3, 4, 5)
     assert read_images(photos, size=8, colour="grey").images.shape == (5, 1, 8, 8)

@@ -50,7 +50,7 @@ class Images:
         channels, height, width = self.images.shape[1:]
         kind = {1: "grey", 3: "colour"}[channels]
         classes = "" if self.labels is None else f" in {len(np.unique(self.labels))} classes"
-        return f"{len(self)} {kind} images of {height} × {width} pixels{classes}"
+        return f"{len(self)} {kind} image{'s' * (len(self) != 1)} of {height} × {width} pixels{classes}"
 
 
 def read_image(

@@ -203,3 +203,10 @@ def test_tokens_of_several_lengths_after_a_fit_on_one_length_are_answered_as_one
     rows = [rng.integers(0, 7, size=steps) for steps in (3, 8, 1)]
     single = np.concatenate([model.predict_proba(row[None]) for row in rows])
     np.testing.assert_allclose(model.predict_proba(rows), single, rtol=1e-5, atol=1e-5)
+
+
+def test_a_message_about_sequences_names_the_model():
+    X = np.zeros((4, 5, 2), np.float32)
+    model = Classifier(network="lstm(hidden=2)", inference="map(epochs=1)", random_state=0).fit(X, [0, 1, 0, 1])
+    with pytest.raises(DataError, match="a minimum of 1 is required by Classifier"):
+        model.predict(X[:0])

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.sparse import csr_array, issparse
-from sklearn.base import BaseEstimator
 from torch import Tensor
 
 from ...core.errors import DataError
@@ -70,7 +70,7 @@ def _sparse(model: Any, X: Any) -> SparseRows | None:
     """Dense rows for a model that was fitted on sparse ones; None if they are no rows of numbers, or it takes texts."""
     if "vocabulary_" in model.__dict__:
         return None
-    x = as_rows(BaseEstimator(), X, reset=True)
+    x = as_rows(copy(model), X, reset=True)  # which may name the model, and leaves it as it is
     return SparseRows.of(csr_array(x.numpy(force=True))) if x.ndim == 2 else None
 
 
@@ -82,7 +82,7 @@ def check_width(width: int, fitted: int) -> None:
 
 def _of_any_length(model: Any, X: Any) -> Tensor:
     """Sequences of one length, which need not be that of the training sequences: a prompt is shorter."""
-    x = as_rows(BaseEstimator(), X, reset=True)
+    x = as_rows(copy(model), X, reset=True)  # which may name the model, and leaves it as it is
     fitted = tuple(model.in_shape_)
     if x.ndim != 1 + len(fitted) or tuple(x.shape[2:]) != fitted[1:]:
         form = ", ".join(("n", "steps", *map(str, fitted[1:])))
