@@ -44,7 +44,7 @@ def test_targets_are_drawn_for_each_row_of_a_table(run, shop, regressor):
 
 
 def test_a_table_too_many_or_too_few_is_told(run, refused, mixture, shop, regressor):
-    refused(run("sample", "m", "points.csv"), "m is a model of rows", "takes no TABLE")
+    refused(run("sample", "m", "points.csv"), "m is a model of rows", "do not pass a TABLE")
     refused(run("sample", regressor), "is a model of 'spend' given other columns; give the TABLE that has them")
 
 

@@ -172,7 +172,7 @@ def test_a_wrong_argument_is_named(make, message):
 def test_shapes_that_are_no_graphs_are_refused():
     with pytest.raises(SpecError, match=r"GCN takes graphs, or rows of numbers as nodes without edges"):
         GCN().build((3, 4, 5), 1)
-    with pytest.raises(SpecError, match=r"network GraphNetwork cannot take sequences as rows: it takes graphs"):
+    with pytest.raises(SpecError, match=r"network GCN cannot take sequences as rows: it takes graphs"):
         Classifier(network=GCN(level="graph")).fit([np.ones((2, 3)), np.ones((4, 3))], [0, 1])
     with pytest.raises(SpecError, match="one entry for each position; for 7 positions it gave"):
         Classifier(network=GCN(level="graph")).fit(made(2), [[0, 1, 0], [1, 0, 1, 1]])

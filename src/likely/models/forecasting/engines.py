@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ...core.errors import DataError, ModelFileError, SpecError
+from ...core.errors import DataError, LikelyWarning, ModelFileError, SpecError
+from ...core.quiet import quiet
 from ...core.spec import as_spec
 from ...inference.linear.exact import Exact
 from ...inference.predictor import is_linear
@@ -85,7 +86,8 @@ def fit_network(model: Any, rows: Rows, weight: np.ndarray | None) -> Parts:
             "use fewer lags or a longer series."
         )
     regressor = regressor_for(model, rows.x.shape[1:])
-    regressor.fit(rows.x, rows.y, None if weight is None else weight[rows.owner])
+    with quiet(LikelyWarning, "y is "):  # a constant series has been told of, by its name
+        regressor.fit(rows.x, rows.y, None if weight is None else weight[rows.owner])
     parts: Parts = {"regressor": regressor}
     if model.horizon:
         parts["correlation"] = surprise_correlation(regressor, rows)

@@ -47,7 +47,7 @@ def of_posterior(model: Any, posterior: Posterior, level: float, columns: Column
         scale = covariance.diagonal(dim1=-2, dim2=-1).clamp_min(0).sqrt().flatten().numpy()
         df = posterior.degrees.repeat_interleave(len(scale) // len(posterior.degrees)).cpu().numpy()
         reach = scale * stats.t(df).ppf(0.5 + level / 2)
-        spread = scale * np.sqrt(np.where(df > 2, df / np.maximum(df - 2, 1e-12), np.inf))
+        spread = scale * np.sqrt(np.where(df > 2, 1 / np.maximum(1 - 2 / df, 1e-12), np.inf))
         spread = np.where(np.isinf(df), scale, spread)
         lower, upper, mean = draws[0] - reach, draws[0] + reach, draws[0]
     else:

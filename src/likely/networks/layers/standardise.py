@@ -70,8 +70,10 @@ class Statistics(NamedTuple):
         Statistics(centre=tensor([1., 1.]), scale=tensor([1., 1.]), bend=None, low=None, high=None)
         """
         own = torch.ones(columns)
-        optional = [own if f"buffers.inputs.{name}" in tensors else None for name in cls._fields[2:]]
-        return cls(own, own, *optional)
+        there = {name for name in cls._fields if f"buffers.inputs.{name}" in tensors}
+        bend = own if "bend" in there else None
+        limit = own if there & {"low", "high"} else None  # both or none
+        return cls(own, own, bend, limit, limit)
 
 
 class Standardise(nn.Module):

@@ -51,9 +51,7 @@ def row_starts(offsets: Tensor) -> np.ndarray:
     starts = offsets.cpu().numpy().astype(np.int64, copy=False)
     empty = starts[1:] <= starts[:-1]
     if empty.any():
-        raise DataError(
-            f"row {int(empty.argmax())} is empty, so it has no labels; leave it out."
-        )
+        raise DataError(f"row {int(empty.argmax())} is empty, so it has no labels; leave it out.")
     return starts
 
 
