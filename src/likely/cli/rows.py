@@ -89,7 +89,8 @@ def fit_rows(
     for name in ("inertia_", "n_iter_", "converged_"):
         if hasattr(inner, name):
             value = getattr(inner, name)
-            result[name.removesuffix("_")] = bool(value) if name == "converged_" else float(value)
+            if value is not None:  # no rule says whether it converged
+                result[name.removesuffix("_")] = bool(value) if name == "converged_" else float(value)
     fitted.reading_ = kept
     fitted.save(out)
     if json:

@@ -79,8 +79,7 @@ class Likelihood(Spec, axis="likelihood"):
     numeric: ClassVar[bool] = True
     """Whether a target is a number with a mean, so that `Regressor` can use it."""
     identified: ClassVar[bool] = True
-    """Whether enough data tell every number of η: not where a component may be left without weight, so that a flat
-    prior has no posterior."""
+    """Whether enough data tell every number of η; where a component may be without weight, a flat prior is improper."""
     link: ClassVar[str | None] = None
     """What joins η₁ to y: "identity" where an offset of η moves y as it is, "log" where it multiplies the mean."""
     positive: ClassVar[tuple[str, ...]] = ()
@@ -120,6 +119,10 @@ class Likelihood(Spec, axis="likelihood"):
     def shared(self, target: Target) -> int:
         """How many of those numbers, the last ones, are learned constants instead of functions of x."""
         return 0
+
+    def at_unit_dispersion(self, eta: Tensor, y: Tensor) -> tuple[Likelihood, Tensor, Tensor]:
+        """The family with φ = 1 where Var y = φ V(μ), with η and y as that one takes them; else the family itself."""
+        return self, eta, y
 
     def constants(self, shared: Tensor, target: Target) -> dict[str, Tensor]:
         """The learned constants by name, from the last numbers of η: (…, shared) becomes (…,) for each.

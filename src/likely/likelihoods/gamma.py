@@ -63,6 +63,9 @@ class Gamma(Likelihood):
     def shared(self, target: Target) -> int:
         return learned(self.concentration)
 
+    def at_unit_dispersion(self, eta: Tensor, y: Tensor) -> tuple[Likelihood, Tensor, Tensor]:
+        return Gamma(1.0), eta[..., :1], y  # φ = 1/α, V = μ²
+
     def distribution(self, eta: Tensor) -> StableGamma:
         log_mean = eta[..., 0]
         log_concentration = self._log_concentration(eta)

@@ -51,6 +51,9 @@ class LogNormal(Likelihood):
     def shared(self, target: Target) -> int:
         return learned(self.scale)
 
+    def at_unit_dispersion(self, eta: Tensor, y: Tensor) -> tuple[Likelihood, Tensor, Tensor]:
+        return self._of_logarithms.at_unit_dispersion(eta, y.log())
+
     def distribution(self, eta: Tensor) -> distributions.LogNormal:
         scale = bounded_exp(bounded_log(logarithms(eta, 1, self.scale)[0]))
         return distributions.LogNormal(eta[..., 0], scale.expand_as(eta[..., 0]), validate_args=False)

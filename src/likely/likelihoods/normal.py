@@ -59,6 +59,9 @@ class Normal(Likelihood):
     def known_scale(self) -> float | None:
         return None if isinstance(self.scale, str) else float(self.scale)
 
+    def at_unit_dispersion(self, eta: Tensor, y: Tensor) -> tuple[Likelihood, Tensor, Tensor]:
+        return Normal(1.0), eta[..., :1], y  # φ = σ², V = 1
+
     def mean(self, eta: Tensor) -> Tensor:
         return eta[..., 0]
 

@@ -18,8 +18,7 @@ import torch
 from torch import Tensor
 
 from ...inference.linear.design import Design, Regression
-from ...likelihoods import Gamma, Likelihood, Normal
-from ...likelihoods.log_normal import LogNormal
+from ...likelihoods import Likelihood
 from ...likelihoods.offset import _WithOffset
 
 __all__ = ["measures_of"]
@@ -44,7 +43,7 @@ def _deviance(regression: Regression, likelihood: Likelihood) -> float:
     """D of one output."""
     own, total = regression.design.layer.out_features // regression.design.outputs, 0.0
     for eta, y, weight in _fitted(regression):
-        family, eta, y = _at_unit_dispersion(likelihood, eta, y)
+        family, eta, y = likelihood.at_unit_dispersion(eta, y)
         best = torch.zeros_like(eta[:, 0]) if family.labels else _saturated(own, family, eta, y)
         total += float((2 * (best - family.log_prob(eta, y)) * weight).sum())
     return total
@@ -54,21 +53,12 @@ def _dispersion(regression: Regression, likelihood: Likelihood, coefficients: in
     """φ̂ of one output; NaN where the variance is infinite, or no row is left over."""
     squares, count = 0.0, 0.0
     for eta, y, weight in _fitted(regression):
-        family, eta, y = _at_unit_dispersion(likelihood, eta, y)
+        family, eta, y = likelihood.at_unit_dispersion(eta, y)
         distribution = family.distribution(eta)
         variance = torch.where(distribution.variance.isfinite(), distribution.variance, math.nan)
         squares += float((weight * (y - distribution.mean).square() / variance).sum())
         count += float(weight.sum())
     return squares / (count - coefficients) if count > coefficients else math.nan
-
-
-def _at_unit_dispersion(likelihood: Likelihood, eta: Tensor, y: Tensor) -> tuple[Likelihood, Tensor, Tensor]:
-    """The family with φ = 1, with η and y as it takes them; others as they are."""
-    if isinstance(likelihood, Normal):
-        return Normal(1.0), eta[:, :1], y
-    if isinstance(likelihood, LogNormal):
-        return Normal(1.0), eta[:, :1], y.log()
-    return (Gamma(1.0), eta[:, :1], y) if isinstance(likelihood, Gamma) else (likelihood, eta, y)
 
 
 def _fitted(regression: Regression) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
