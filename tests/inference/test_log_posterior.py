@@ -158,7 +158,8 @@ def test_batch_norm_uses_the_statistics_of_all_rows(data, problem_of):
 
 def test_blocks_are_as_long_as_the_widest_layer_allows(monkeypatch, problem_of):
     rng = np.random.default_rng(0)
-    density = LogPosterior(problem_of(Regressor(network=MLP((7, 50, 4))), rng.normal(size=(300, 3)), np.zeros(300)))
+    x, y = rng.normal(size=(300, 3)), rng.normal(size=300)
+    density = LogPosterior(problem_of(Regressor(network=MLP((7, 50, 4))), x, y))
     assert [len(batch.x) for batch in density._blocks(2)] == [300]
     monkeypatch.setattr(log_posterior, "WIDEST", 2 * 50 * 100)  # of two chains, 100 rows of 50 units
     assert [len(batch.x) for batch in density._blocks(2)] == [100, 100, 100]

@@ -58,7 +58,7 @@ def test_the_module_is_left_as_it_was_but_for_its_statistics(problem):
 
 
 def test_a_network_that_keeps_nothing_is_not_run(problem_of, rng, monkeypatch):
-    problem = problem_of(Regressor(network=MLP((4,))), rng.normal(size=(5, 2)), np.zeros(5))
+    problem = problem_of(Regressor(network=MLP((4,))), rng.normal(size=(5, 2)), rng.normal(size=5))
     module = problem.module()
     monkeypatch.setattr(type(module), "forward", lambda *_: pytest.fail("the module was run"))
     assert not settle(module, problem).training

@@ -116,6 +116,7 @@ def test_the_logistic_posterior_is_that_of_a_grid(name, labelled, seed, chances)
     assert chances((draws - mean) ** 2, variance).min() > 1e-6
 
 
+@pytest.mark.filterwarnings("ignore:The chains do not agree")  # the runs do, in what they predict
 def test_two_runs_of_a_network_agree(rng):
     """Two independent runs agree on the predictive distribution, though its weights have many modes."""
     x = rng.normal(size=(10, 1))

@@ -53,9 +53,10 @@ ENDLESS = {
 @pytest.mark.parametrize("name", PROPER)
 @pytest.mark.parametrize("coordinates", [DENSE, PLAIN], ids=["linear", "network"])
 def test_tails_that_fall_fast_enough_are_quiet(name, coordinates):
+    offers = ("exact",) if "valley" in name else ("eta",)  # a linear model is concave, and has none
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_proper(Tails(PROPER[name]), coordinates, START, PRIOR)
+        check_proper(Tails(PROPER[name], offers=offers), coordinates, START, PRIOR)
 
 
 @pytest.mark.parametrize("name", ENDLESS)

@@ -75,7 +75,7 @@ def limit(chains: int, draws: int, quantities: int) -> float:
     """The R-hat that chains of independent draws exceed in one of so many quantities once in a thousand times.
 
     >>> [round(limit(4, draws, 17), 2) for draws in (10, 30, 100, 1000)]
-    [1.39, 1.13, 1.05, 1.05]
+    [1.47, 1.13, 1.05, 1.05]
     """
     halves, n = 2 * chains, draws // 2
     chance = float(fdtri(halves - 1, halves * (n - 1), 1 - ALARM / quantities))
