@@ -221,11 +221,19 @@ def test_a_bayesian_network_learns_its_graph_and_fills_gaps(run, refused):
     refused(run("predict", "net.likely", "days.csv"), "tells any column by the others", "`likely impute`")
 
 
-@pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
-def test_numbers_that_a_few_values_spoil_are_not_taken_for_classes(run, refused):
-    pl.DataFrame({"x": range(60), "price": ["n.k.", *(f"{number}.5" for number in range(59))]}).write_csv("spoilt.csv")
-    told = "1 of 60 values is not a number ('n.k.' at row 0, counted from 0)"
-    refused(run("fit", "spoilt.csv", "--target", "price"), f"Target column 'price' is text: {told}")
+@pytest.mark.filterwarnings("always::likely.core.errors.ReadingNote")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_that_a_few_values_spoil_are_not_taken_for_classes(run, ending):
+    """Which they are is told once, by the note of the file or, where a file has types of its own, of the target."""
+    spoilt = pl.DataFrame({"x": range(60), "price": ["n.k.", *(f"{number}.5" for number in range(59))]})
+    spoilt.write_csv("spoilt.csv")
+    spoilt.write_parquet("spoilt.parquet")
+    ran = run("fit", f"spoilt.{ending}", "--target", "price")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err.count("1 of 60 values is not a number ('n.k.' at row 0, counted from 0)") == 1
+    assert (
+        "error: Target column 'price' is text, as noted, so each of its 60 different values would be a class" in ran.err
+    )
     ran = run("fit", "spoilt.csv", "--target", "price", "--missing", "n.k.")
     assert "price: regress" in ran.out
 
@@ -236,10 +244,11 @@ def test_a_column_without_a_value_is_said_to_be_missing_not_the_same(run):
     assert "one: the same in every row, so of no use; gone: missing in every row, so of no use" in said
 
 
-@pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
+@pytest.mark.filterwarnings("always::likely.core.errors.ReadingNote")
 def test_a_target_in_two_units_is_refused(run):
     prices = [f"{mark}{number}" for number, mark in zip(range(40), "$€" * 20, strict=True)]
     pl.DataFrame({"x": range(40), "price": prices}).write_csv("units.csv")
     ran = run("fit", "units.csv", "--target", "price")
     assert ran.code == 2
-    assert "Target column 'price': `price` is text: '$0' and '€1' are in different units" in ran.err
+    assert ran.err.count("`price` is text: '$0' and '€1' are in different units") == 1
+    assert "Target column 'price' is text, as noted" in ran.err

@@ -34,6 +34,7 @@ def test_what_was_written_is_read(tmp_path, ending):
         ("a, b\n1, 2\n3, NA\n", {"a": [1, 3], "b": [2, None]}),  # blanks around fields
         ("a;b\n1;2\n", {"a": [1], "b": [2]}),
         ("a\tb\n1\t2\n", {"a": [1], "b": [2]}),
+        ('"a, b";c\n1;2\n', {"a, b": [1], "c": [2]}),  # a comma in quotes separates nothing
         ("\ufeffa,b\r\n1,2\r\n", {"a": [1], "b": [2]}),
         ("a,b\n1,NaN\n2,3.5\n", {"a": [1, 2], "b": [None, 3.5]}),
         ("a\n1\n\n3\n", {"a": [1, None, 3]}),  # in one column, a blank line is a missing value

@@ -54,7 +54,11 @@ def test_what_is_not_a_number_stays_text(texts):
         ("2020/12/31", datetime.date(2020, 12, 31)),
         ("5 Jan 2020", datetime.date(2020, 1, 5)),
         ("January 5, 2020", datetime.date(2020, 1, 5)),
+        ("Jan 5 2020", datetime.date(2020, 1, 5)),
+        ("2020-01", datetime.date(2020, 1, 1)),  # a month is its first day
+        ("December 2020", datetime.date(2020, 12, 1)),
         ("31.12.2020 10:30", datetime.datetime(2020, 12, 31, 10, 30)),
+        ("12/31/2020 3:04 PM", datetime.datetime(2020, 12, 31, 15, 4)),
     ],
 )
 def test_dates_are_read_in_common_forms(text, date):
@@ -135,25 +139,6 @@ def test_numbers_in_two_units_stay_text_and_both_are_named(tmp_path, first, seco
         assert read_table(path)["a"].to_list() == [first, second]
     said = f"`a` is text: {first!r} and {second!r} are in different units; write all values in one."
     assert [str(one.message) for one in notes] == [said]
-
-
-@pytest.mark.parametrize(("encoding", "noted"), [("utf-8", None), ("cp1252", "cp1252"), ("utf-16", "utf-16")])
-def test_encodings_are_recognised(tmp_path, encoding, noted, recwarn):
-    path = tmp_path / "t.csv"
-    path.write_bytes("città,n\nForlì,1\nÅre,2\n".encode(encoding))
-    assert read_table(path).to_dict(as_series=False) == {"città": ["Forlì", "Åre"], "n": [1, 2]}
-    notes = [str(w.message) for w in recwarn if issubclass(w.category, ReadingNote)]
-    assert notes == ([] if noted is None else [f"{path} is not UTF-8; read as {noted}."])
-
-
-def test_an_encoding_can_be_given(tmp_path):
-    path = tmp_path / "t.csv"
-    path.write_bytes("a,b\nř,1\nš,2\n".encode("iso8859-2"))
-    assert read_table(path, encoding="iso8859-2")["a"].to_list() == ["ř", "š"]
-    with pytest.raises(DataError, match="'klingon' is not known"):
-        read_table(path, encoding="klingon")
-    with pytest.raises(DataError, match="is not text in utf-8"):
-        read_table(path, encoding="utf-8")
 
 
 def test_blanks_may_stand_beside_quotes(tmp_path):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,20 +91,16 @@ def _refuse_spoilt_numbers(target: pl.Series) -> None:
     """Raise if a target of many numbers is text because of a few values: each number would be a class."""
     import polars as pl
 
-    from ..core.plural import verb
-    from ..data.written import mostly_numbers, not_numbers, why_text
+    from ..data.notes import note
+    from ..data.written import why_text
 
-    many = target.dtype == pl.String and target.n_unique() > MOST_CLASSES
-    if many and not not_numbers(target) and (why := why_text(target)):
-        raise DataError(f"Target column {target.name!r}: {why} Or take every value for a class (--task classify).")
-    strange = mostly_numbers(target) if many else []
-    if strange:
-        word = target[strange[0]]
+    classes = target.n_unique()
+    why = why_text(target) if target.dtype == pl.String and classes > MOST_CLASSES else ""
+    if why:
+        note(why)  # shown once: a file has told it when it was read, a frame has not
         raise DataError(
-            f"Target column {target.name!r} is text: {len(strange)} of {len(target)} values "
-            f"{verb(len(strange), 'is not a number', 'are not numbers')} ({word!r} at row {strange[0]}, counted from "
-            f"0). Fix {verb(len(strange), 'it', 'them')}, say what is missing (--missing "
-            f"{shlex.quote(word)}), or take every value for a class (--task classify)."
+            f"Target column {target.name!r} is text, as noted, so each of its {classes} different values would be a "
+            "class. Fix it as the note says, or take every value for a class (--task classify)."
         )
 
 

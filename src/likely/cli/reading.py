@@ -47,7 +47,7 @@ def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
     def run(*args: Any, missing: list[str] | None = None, **kwargs: Any) -> None:
         from ..data.reading import Reading
 
-        told: dict[str, str | None] = {name: kwargs.pop(name, None) for name in OPTIONS if name != "missing"}
+        told: dict[str, Any] = {name: kwargs.pop(name, None) for name in OPTIONS if name != "missing"}
         if told["separator"] in ("tab", "\\t"):
             told["separator"] = "\t"
         command(*args, reading=Reading(**told, missing=tuple(missing or ())), **kwargs)
@@ -76,7 +76,9 @@ def read_kept(path: Path, reading: Reading | None = None, model: Any = None) -> 
     known = Reading.of(getattr(model, "reading_", {}))
     whole = told.over(known)
     if whole != told and not path.name.lower().endswith(".parquet"):
-        shown = ", ".join(f"{name} {value!r}" for name, value in known.given().items() if name not in told.given())
+        taken = {name: value for name, value in known.given().items() if name not in told.given()}
+        taken |= {f"decimal of {column}": mark for column, mark in taken.pop("decimals", {}).items()}
+        shown = ", ".join(f"{name} {value!r}" for name, value in taken.items())
         note(f"{path} is read as the table of training was: {shown}.")
     rows, found = read_marked(path, whole)
     return rows, found.given()

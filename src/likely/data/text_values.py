@@ -89,7 +89,8 @@ def dates_of_text(series: nw.Series[Any]) -> nw.Series[Any]:
 
 def _numbers(series: nw.Series[Any], text: Any, form: TextForm) -> nw.Series[Any]:
     """The numbers that a column of text holds, or a `DataError` that names the rows that are none."""
-    from .written import MARKS, Marks, not_numbers, tell_numbers, why_text, written_numbers
+    from .marks import MARKS, Marks
+    from .written import not_numbers, tell_numbers, why_text, written_numbers
 
     marks = (Marks(form.decimal, form.thousands),) if form.decimal else MARKS
     numbers = written_numbers(text, marks)
@@ -114,10 +115,9 @@ def _codes(text: Any, gaps: list[str]) -> bool:
 
 
 def _dates(series: nw.Series[Any], text: Any, form: str) -> nw.Series[Any]:
-    import polars as pl
+    from .written import dated
 
-    kind = pl.Datetime("us") if "%H" in form else pl.Date
-    values = text.str.strip_chars().str.strptime(kind, form, strict=False, exact=True)
+    values = dated(text.str.strip_chars(), form)
     wrong = [row for row, bad in enumerate((values.is_null() & text.is_not_null()).to_list()) if bad]
     if wrong:
         raise DataError(

@@ -7,23 +7,21 @@ parts the thousands. Where two readings fit (1,234), the marks of the file decid
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import polars as pl
 
-from ..core.errors import DataError
 from ..core.plural import verb
 from .frame import is_number
 from .gaps import tell_gaps, without_gaps
+from .marks import MARKS, POINTS, Decimals, Marks, cleaned, decimals_of, marks_of
 from .notes import note, read_as, together
-from .units import CURRENCY, mixed_units, unit_kind
+from .reading import Reading
+from .units import mixed_units, unit_kind
 
 __all__ = [
-    "MARKS",
-    "Marks",
     "Written",
-    "marks_of",
+    "dated",
     "mostly_numbers",
     "not_numbers",
     "tell_numbers",
@@ -33,8 +31,6 @@ __all__ = [
     "written_numbers",
 ]
 
-SPACES = "\u0020\u00a0\u2009\u202f"
-"""That part thousands: a blank, and the unbreakable and thin ones."""
 SHOWN = 3
 """Rows that a message names."""
 MOSTLY = 0.5
@@ -44,46 +40,11 @@ FEW = 10
 DATES = (
     "%Y-%m-%d",
     "%d.%m.%Y", "%d.%m.%y", "%m/%d/%Y", "%d/%m/%Y", "%m/%d/%y", "%d/%m/%y", "%d-%m-%Y", "%m-%d-%Y", "%Y/%m/%d",
-    "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y",
+    "%Y.%m.%d", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%d-%b-%y", "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%B %d %Y",
 )  # fmt: skip
-TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M:%S")
-
-
-@dataclass(frozen=True)
-class Marks:
-    """What parts decimals and thousands in written numbers."""
-
-    decimal: str
-    thousands: str
-
-    @property
-    def pattern(self) -> str:
-        """A regular expression of a whole field, its digits in a group of their own."""
-        parting = f"[{SPACES}]" if self.thousands == " " else f"[{_escaped(self.thousands)}]"
-        decimal = _escaped(self.decimal)
-        grouped = rf"[1-9]\d{{0,2}}(?:{parting}\d{{3}})+(?:{decimal}\d*)?"
-        plain = rf"\d+(?:{decimal}\d*)?|{decimal}\d+"
-        number = rf"(?:{grouped}|(?:{plain})(?:[eE][-+]?\d+)?)"
-        return rf"^\(?\s*[-+]?\s*{CURRENCY}?\s*[-+]?\s*({number})\s*(?:{CURRENCY}|%)?\s*\)?$"
-
-
-MARKS = (Marks(".", ","), Marks(",", "."), Marks(".", " "), Marks(",", " "), Marks(".", "'’"), Marks(",", "'’"))
-
-
-def marks_of(decimal: str | None, thousands: str | None) -> tuple[Marks, ...]:
-    """The marks that written numbers may have; all that are known if none are given.
-
-    >>> marks_of(",", None)[0]
-    Marks(decimal=',', thousands='.')
-    """
-    if decimal not in (None, ".", ","):
-        raise DataError(f"decimal={decimal!r}: decimals are parted by '.' or ','.")
-    if thousands not in (None, ".", ",", " ", "'") or (thousands is not None and thousands == decimal):
-        raise DataError(
-            f"thousands={thousands!r}: thousands are parted by ',', '.', ' ' or \"'\", not as decimals are."
-        )
-    chosen = tuple(m for m in MARKS if decimal in (None, m.decimal) and thousands in (None, *m.thousands))
-    return chosen or (Marks(decimal or ".", thousands or ","),)
+TIMES = ("", " %H:%M", " %H:%M:%S", "T%H:%M", "T%H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
+MONTHS = ("%Y-%m", "%b %Y", "%B %Y")
+FORMS = (*(form + time for time in TIMES for form in DATES), *MONTHS)
 
 
 class Written(NamedTuple):
@@ -98,34 +59,57 @@ class Written(NamedTuple):
 
 @together()
 def with_written(
-    frame: pl.DataFrame, text: pl.DataFrame, marks: tuple[Marks, ...]
-) -> tuple[pl.DataFrame, dict[str, Marks]]:
-    """The frame with columns of text that are written numbers or dates read as such, and the marks of the numbers."""
-    columns, seen = [], {}
-    points = all(choice.decimal == "," for choice in marks)  # so that a point parts thousands
+    frame: pl.DataFrame, text: pl.DataFrame, reading: Reading, separator: str
+) -> tuple[pl.DataFrame, Decimals]:
+    """The frame with columns of text that are written numbers or dates read as such, and how its decimals are parted.
+
+    Where fields are separated by semicolons and nothing else tells, a comma parts decimals.
+    """
+    marks = marks_of(reading.decimal, reading.thousands)
+    words = [text[column.name] for column in frame.iter_columns() if column.dtype == pl.String]
+    plain = [text[column.name] for column in frame.iter_columns() if column.dtype == pl.Float64]
+    decimals = decimals_of(words, plain, marks, reading.decimals)
+    columns = []
     for series, raw in zip(frame.iter_columns(), text.iter_columns(), strict=True):
-        if series.dtype == pl.String or (points and series.dtype == pl.Float64):
-            numbers = _numbers_in(series, raw, marks)
-            if numbers is not None and numbers.marks is not None:
-                seen[series.name] = numbers.marks
-                columns.append(numbers.values.rename(series.name))
-                continue
-        written = _column(series, raw, marks)
+        if series.dtype == pl.String:
+            written = _text(raw, decimals.order(marks, series.name, "," if separator == ";" else "."))
+        elif series.dtype == pl.Float64 and decimals.file == ",":
+            written = _thousands(raw) if series.name not in decimals.own else None
+            if reading.decimal == "," and series.name in decimals.own and series.name not in reading.decimals:
+                note(f"`{series.name}` has decimal points, other than the marks say; read as they stand.")
+        else:
+            written = _calendar(series, raw) if series.dtype.is_temporal() else None
         columns.append(series if written is None else written.rename(series.name))
-    return pl.DataFrame(columns), seen
+    return pl.DataFrame(columns), decimals
 
 
-def _numbers_in(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> Written | None:
-    """The numbers of a column of text; of a column of numbers, where the marks tell that its points part thousands."""
+def _text(raw: pl.Series, marks: tuple[Marks, ...]) -> pl.Series | None:
+    """The numbers or dates that a column of text was meant to be."""
     numbers = written_numbers(raw, marks)
-    if numbers is None:
-        if series.dtype == pl.Float64 and raw.str.contains(".", literal=True).any():
-            note(f"`{series.name}` has decimal points, other than the marks say; read as they stand.")
+    if numbers is not None:
+        tell_numbers(numbers, raw, raw.name)
+        return numbers.values
+    why = why_text(raw, marks)
+    if why:
+        note(why)
         return None
-    if series.dtype == pl.Float64 and numbers.values.equals(series, check_names=False):
+    return _date(raw)
+
+
+def _thousands(raw: pl.Series) -> pl.Series | None:
+    """Plain numbers of a file with decimal commas, whose points part thousands: 8.322 is 8322."""
+    if not raw.str.contains(".", literal=True).any():
         return None
-    tell_numbers(numbers, raw, series.name)
-    return numbers
+    values = POINTS.values(cleaned(raw))
+    example = max(raw.drop_nulls().to_list(), key=len)
+    read_as("thousands", example, values[raw.to_list().index(example)], raw.name)
+    return values
+
+
+def _calendar(series: pl.Series, raw: pl.Series) -> pl.Series | None:
+    """Dates that were read in another form than they are written in."""
+    first = raw.drop_nulls()[0]
+    return None if str(first).startswith(str(series.drop_nulls()[0])[:10]) else _date(raw)
 
 
 def tell_numbers(numbers: Written, text: pl.Series, name: str) -> None:
@@ -158,22 +142,6 @@ def why_text(text: pl.Series, marks: tuple[Marks, ...] = MARKS) -> str:
     )
 
 
-def _column(series: pl.Series, raw: pl.Series, marks: tuple[Marks, ...]) -> pl.Series | None:
-    if series.dtype.is_temporal():
-        first = raw.drop_nulls()[0]
-        if not str(first).startswith(str(series.drop_nulls()[0])[:10]):
-            dates = _date(raw)
-            return series if dates is None else dates
-        return None
-    if series.dtype != pl.String:
-        return None
-    why = why_text(raw, marks)
-    if why:
-        note(why)
-        return None
-    return _date(raw)
-
-
 def _date(raw: pl.Series) -> pl.Series | None:
     dates = written_dates(raw)
     if isinstance(dates, list):
@@ -197,14 +165,14 @@ def written_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> Writ
     [1200.5, 3.0]
     """
     rest, gaps = without_gaps(series)
-    text = _clean(rest)
+    text = cleaned(rest)
     if text.null_count() == len(text):
         return None
     for choice in marks:
         if text.str.contains(choice.pattern).all():
             if mixed_units(text):
                 return None
-            return Written(_numbers(text, choice), _example(rest), choice, gaps=gaps)
+            return Written(choice.values(text), _example(rest), choice, gaps=gaps)
     return None
 
 
@@ -237,7 +205,7 @@ def not_numbers(series: pl.Series, marks: tuple[Marks, ...] = MARKS) -> list[int
     >>> not_numbers(pl.Series(["1.200,5", "many", "7", "-"]))
     [1]
     """
-    text = _clean(without_gaps(series)[0])
+    text = cleaned(without_gaps(series)[0])
     wrong = [[row for row, good in enumerate(text.str.contains(m.pattern).to_list()) if good is False] for m in marks]
     return min(wrong, key=len)
 
@@ -254,43 +222,33 @@ def written_dates(series: pl.Series) -> Written | list[str] | None:
     count = len(text) - text.null_count()
     if not count or not text.str.contains(r"^[\w.,/ :-]*\d[\w.,/ :-]*$").all():
         return None
+    first = text.drop_nulls().head(1)  # which most forms do not fit
     fitting: dict[str, pl.Series] = {}
-    for time in TIMES:
-        kind = pl.Datetime("us") if time else pl.Date
-        for form in DATES:
-            values = text.str.strptime(kind, form + time, strict=False, exact=True)
-            if len(values) - values.null_count() == count and _is_sensible(values):
-                fitting[form + time] = values
+    for form in (form for form in FORMS if not dated(first, form).null_count()):
+        values = dated(text, form)
+        if len(values) - values.null_count() == count and _is_sensible(values):
+            fitting[form] = values
     if not fitting:
         return None
-    (form, first), *others = fitting.items()
-    if any(not first.equals(other) for _, other in others):
+    (form, dates), *others = fitting.items()
+    if any(not dates.equals(other) for _, other in others):
         return list(fitting)
-    return Written(first, str(series.drop_nulls()[0]), form=form)
+    return Written(dates, str(series.drop_nulls()[0]), form=form)
+
+
+def dated(text: pl.Series, form: str) -> pl.Series:
+    """Texts of a form as dates, others as missing; a month is its first day.
+
+    >>> dated(pl.Series(["2020-01", "then"]), "%Y-%m").to_list()
+    [datetime.date(2020, 1, 1), None]
+    """
+    if "%d" not in form:
+        text, form = text + "-01", form + "-%d"
+    kind = pl.Datetime("us") if ":%M" in form else pl.Date
+    return text.str.strptime(kind, form, strict=False, exact=True)
 
 
 def _is_sensible(values: pl.Series) -> bool:
     """Two digits must not be read as the year 20."""
     years = values.dt.year()
     return bool((years.min() or 0) >= 1000)  # type: ignore[operator]
-
-
-def _clean(series: pl.Series) -> pl.Series:
-    return series.str.strip_chars(SPACES + "\t\r\n").str.replace_all("[\u2212\u2013]", "-")
-
-
-def _numbers(text: pl.Series, marks: Marks) -> pl.Series:
-    digits = text.str.extract(marks.pattern, 1)
-    for mark in SPACES if marks.thousands == " " else marks.thousands:
-        digits = digits.str.replace_all(mark, "", literal=True)
-    if marks.decimal != ".":
-        digits = digits.str.replace_all(marks.decimal, ".", literal=True)
-    negative = text.str.contains(r"^\(.*\)$|^\s*[^\d]*-")
-    values = digits.cast(pl.Float64)
-    values = pl.select(pl.when(negative).then(-values).otherwise(values).alias(text.name)).to_series()
-    whole = not text.str.contains(rf"{_escaped(marks.decimal)}\d|[eE]").any()
-    return values.cast(pl.Int64) if whole and bool((values.abs() < 2**53).all()) else values
-
-
-def _escaped(mark: str) -> str:
-    return "".join(rf"\{c}" if c in ".'^$*+?()[]{}|\\" else c for c in mark) if mark != "'’" else mark
