@@ -123,6 +123,14 @@ def test_a_fit_never_writes_to_its_data():
         (np.array([[1, "b"]], dtype=object), "X has text where numbers are needed"),
         (pd.DataFrame({"a": ["x", "y"]}), "X has .*; for tables .* use likely.TableModel"),
         (pd.DataFrame({"a": pd.Categorical(["x", "y"])}), "X has .*; for tables .* use likely.TableModel"),
+        (
+            pd.DataFrame({"a": [1.0, 2.0], "b": pd.Categorical(["x", "y"]), "c": ["x", "y"]}),
+            r"X has values that are not numbers \(columns 'b', 'c'\); for tables .* use likely.TableModel",
+        ),
+        (
+            pd.DataFrame({"a": [1.0, 2.0], "d": pd.to_datetime(["2020-01-01", "2020-01-02"])}),
+            r"X has values that are not numbers \(column 'd'\); for tables .* use likely.TableModel",
+        ),
         (pl.DataFrame({"a": ["x", "y"]}), "X has .*; for tables .* use likely.TableModel"),
         (np.array([["2020-01-01"]], "M8[D]"), r"X has values of kind datetime64\[D\] where numbers are needed"),
         (pd.DataFrame({"a": pd.to_datetime(["2020-01-01"])}), "X has values of kind datetime64"),

@@ -127,3 +127,64 @@ def test_what_a_formula_cannot_read_is_said_in_words_of_the_frame(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(SpecError, match=r"pip install 'likely\[formula\]'"):
         likely.formula("y ~ x1", FRAME)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: frame.convert_dtypes(),
+        lambda frame: frame.convert_dtypes(dtype_backend="pyarrow"),
+        lambda frame: frame.astype({"group": object}).set_index(frame.age),
+        lambda frame: polars.from_pandas(frame).with_columns(polars.col("age").cast(polars.Decimal(38, 15))),
+    ],
+    ids=["nullable", "pyarrow", "index", "decimal"],
+)
+def test_a_frame_may_have_any_types_of_numbers_and_text(convert):
+    expected = likely.formula(FORMULA, FRAME)
+    design = likely.formula(FORMULA, convert(FRAME))
+    assert design.terms == expected.terms
+    np.testing.assert_allclose(design.X, expected.X, atol=1e-12)
+    np.testing.assert_allclose(np.asarray(design.y, dtype=float), expected.y)
+    np.testing.assert_allclose(expected(convert(FRAME)[:5]), expected.X[:5], atol=1e-12)
+
+
+def test_missing_values_of_nullable_types_are_left_out():
+    frame = FRAME.convert_dtypes()
+    frame.loc[3, "x1"] = pd.NA
+    with pytest.warns(LikelyWarning, match=r"1 of 120 rows have a missing value .*row 3"):
+        design = likely.formula("y ~ x1", frame)
+    assert len(design.kept) == N - 1
+    with pytest.raises(DataError, match="'x1' has no value at row 3: fill it, or leave the row out"):
+        design(frame)
+    with pytest.raises(DataError, match="'group' has no value at row 3"):
+        likely.formula("y ~ group", FRAME)(FRAME.assign(group=FRAME.group.where(FRAME.index != 3)))
+
+
+@pytest.mark.parametrize(
+    "days",
+    [
+        pd.date_range("2020-01-01", periods=N),
+        pd.date_range("2020-01-01", periods=N, tz="UTC"),
+        pd.Series(pd.date_range("2020-01-01", periods=N).date),
+    ],
+)
+def test_dates_are_refused_where_they_are_a_term_and_no_matter_where_not(days):
+    frame = polars.from_pandas(FRAME.assign(day=np.asarray(days) if days.dtype == object else days))
+    assert likely.formula("y ~ x1", frame).terms == ("x1",)
+    with pytest.raises(DataError, match="takes numbers and categories, and 'day' holds dates: make days of them first"):
+        likely.formula("y ~ x1 + day", frame)
+
+
+def test_durations_are_days():
+    expected = likely.formula("y ~ years", FRAME)
+    frame = FRAME.assign(years=pd.to_timedelta(FRAME.years, unit="D"))
+    np.testing.assert_allclose(likely.formula("y ~ years", frame).X, expected.X, atol=1e-9)
+
+
+def test_more_that_a_formula_cannot_read():
+    with pytest.raises(SpecError, match="formula=' ' must be text"):
+        likely.formula(" ", FRAME)
+    with pytest.raises(DataError, match="more than one column named 'x1'"):
+        likely.formula("y ~ x1", pd.concat([FRAME, FRAME[["x1"]]], axis=1))
+    with pytest.raises(DataError, match="An offset is given to fit and predict: offset= or exposure="):
+        likely.formula("y ~ x1 + offset(np.log(years))", FRAME)

@@ -21,6 +21,8 @@ __all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of"]
 
 NUMERIC = ("int", "uint", "float", "bool", "decimal")
 """How the names of column types begin that are numbers, in pandas and polars."""
+NOT_NUMBERS = ("could not convert string", "bytes/strings", "Cannot cast")
+"""What numpy, scikit-learn and pandas say of text where they need numbers."""
 SHOWN, WIDTH = 4, 80
 """Columns, and characters of a model, that a message shows."""
 
@@ -58,9 +60,14 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
                 ensure_all_finite=False,
                 skip_check_array=False,
             )
-        except ValueError as error:
-            text = "could not convert string" in str(error) or "bytes/strings" in str(error)
-            told = f"X has text where numbers are needed{_text_columns(X)}; {_tables(estimator)}"
+        except (
+            ValueError,
+            TypeError,
+        ) as error:  # of pandas, TypeError where columns of dates or categories meet numbers
+            text = isinstance(error, TypeError) or any(words in str(error) for words in NOT_NUMBERS)
+            columns = _text_columns(X)
+            has = f"values that are not numbers{columns}" if columns else "text where numbers are needed"
+            told = f"X has {has}; {_tables(estimator)}"
             raise DataError(told if text else _named("X", error)) from error
         x = _shared(_numbers(array, estimator, X))
     check_finite(x, "X", getattr(estimator, "feature_names_in_", None), missing=missing)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import DataError, LikelyWarning, SpecError
+from ..core.plural import verb
 
 __all__ = ["Formula", "encoded", "library", "right_side"]
 
@@ -46,7 +47,7 @@ class Formula:
     """
 
     def __init__(self, formula: str, frame: Any) -> None:
-        if not isinstance(formula, str):
+        if not isinstance(formula, str) or not formula.strip():
             raise SpecError(f'formula={formula!r} must be text, such as "y ~ x1 + C(group)".')
         formulaic, table = library(), _as_pandas(frame)
         with _as_data_errors(formula, table):
@@ -100,6 +101,12 @@ class Formula:
 def encoded(spec: Any, formula: str, frame: Any) -> Any:
     """The columns of new rows, by what formulaic learned from the first ones."""
     table = _as_pandas(frame)
+    used = [name for name in table.columns if name in spec.required_variables]
+    for name in used:
+        if table[name].isna().any():
+            raise DataError(
+                f"{name!r} has no value at row {table[name].isna().argmax()}: fill it, or leave the row out."
+            )
     with _as_data_errors(formula, table):
         matrix = spec.get_model_matrix(table, context={"np": np}, na_action="ignore")
     columns = _columns(matrix, formula)
@@ -125,21 +132,39 @@ def library() -> Any:
 
 
 def _as_pandas(frame: Any) -> Any:
-    """A frame as formulaic reads it, whose rows are numbered; labels of an Enum keep their order."""
+    """A frame as formulaic reads it, whose rows are numbered; categories of pandas and an Enum keep their order."""
     import pandas
 
     from .frame import as_frame  # a library of tables, which a fit of plain rows does without
 
-    if isinstance(frame, pandas.DataFrame):
-        return frame.reset_index(drop=True)
     table = as_frame(frame)
-    columns = {}
-    for name in table.columns:
-        values = table[name].to_list()
-        kind = table[name].to_native().dtype
-        order = list(kind.categories) if type(kind).__name__ == "Enum" else None
-        columns[name] = values if order is None else pandas.Categorical(values, categories=order, ordered=True)
-    return pandas.DataFrame(columns)
+    return pandas.DataFrame({name: _as_plain(table[name]) for name in table.columns}, index=range(len(table)))
+
+
+def _as_plain(series: Any) -> Any:
+    """A column in a type of numpy, which formulaic knows to be numbers, or as categories."""
+    import narwhals as nw
+    import pandas
+
+    from .columns import as_numbers
+
+    native = series.to_native()
+    if (
+        series.dtype != nw.Duration
+        and isinstance(native, pandas.Series)
+        and (isinstance(native.dtype, np.dtype | pandas.CategoricalDtype))
+    ):
+        return native.array
+    if series.dtype == nw.Date:
+        return pandas.to_datetime(series.to_list())
+    if series.dtype.is_decimal() or series.dtype == nw.Duration:  # durations in days
+        return as_numbers(series)
+    order = list(native.dtype.categories) if type(native.dtype).__name__ == "Enum" else None
+    values = series.to_list()
+    if order is not None:
+        return pandas.Categorical(values, categories=order, ordered=True)
+    gaps = series.is_null().to_list()
+    return pandas.Series([None if gap else value for value, gap in zip(values, gaps, strict=True)]).array
 
 
 def _target(side: Any, table: Any) -> Any:
@@ -204,7 +229,16 @@ class _as_data_errors:
         if isinstance(error, DataMismatchWarning):
             level = str(error).partition(": ")[2].partition(".")[0]
             raise DataError(f"The frame has a category that was not seen before: {level.strip('{}')}.") from error
+        dates = [name for name in self.table.select_dtypes(["datetime", "datetimetz"]) if name in self.formula]
+        if isinstance(error, TypeError) and dates:
+            raise DataError(
+                f"formula={self.formula!r} takes numbers and categories, and {', '.join(map(repr, dates))} "
+                f"{verb(len(dates), 'holds dates', 'hold dates')}: make days of them first, or use TableModel."
+            ) from error
         if isinstance(error, FormulaicError):
+            offset = (
+                " An offset is given to fit and predict: offset= or exposure=." if "offset(" in self.formula else ""
+            )
             reason = " ".join(str(error).partition("\n")[0].split())
             known = ", ".join(map(repr, list(self.table.columns)[:10]))
-            raise DataError(f"formula={self.formula!r}: {reason} Columns are {known}.") from error
+            raise DataError(f"formula={self.formula!r}: {reason} Columns are {known}.{offset}") from error

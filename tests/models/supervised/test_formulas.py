@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import likely
 from likely import Classifier, Regressor
-from likely.core.errors import LikelyWarning, SpecError
+from likely.core.errors import DataError, LikelyWarning, SpecError
 from likely.evaluate import likelihood_ratio_test
 from likely.inference import MAP
 from likely.likelihoods import Ordinal, Poisson
@@ -88,3 +88,15 @@ def test_robust_errors_are_asked_with_the_formula():
     told = Regressor().fit(design).summary(design, errors="HC1")
     expected = smf.ols("y ~ x + group", FRAME).fit(cov_type="HC1")
     np.testing.assert_allclose(told.standard_error, expected.bse[["x", "group[T.b]", "Intercept"]], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("model", "text"), [(Regressor(), "y ~ x + group"), (Classifier(), "sick ~ x + group")])
+def test_a_formula_scores_its_own_rows(model, text):
+    design = likely.formula(text, FRAME)
+    weight = np.arange(N)
+    model.fit(design)
+    assert model.score(design) == model.score(FRAME, design.y)
+    assert model.score(design, sample_weight=weight) == model.score(FRAME, design.y, sample_weight=weight)
+    np.testing.assert_array_equal(model.log_prob(design), model.log_prob(FRAME, design.y))
+    with pytest.raises(DataError, match="y is None"):
+        model.score(FRAME)

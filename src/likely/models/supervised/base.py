@@ -38,7 +38,7 @@ from .build import Sample, baseline, plan
 from .coefficients import kept_summary, recorded
 from .constants import constants_of
 from .files import restore, state_of
-from .formulas import opened
+from .formulas import opened, unpacked
 from .inputs import kind_of, read_inputs
 from .linear_reports import LinearReports
 from .offset import offset_of, part_of, with_offset
@@ -249,8 +249,12 @@ class Supervised(LinearReports, Reports, Estimator):
         """The likelihood for rows with these offsets."""
         return self.likelihood_ if offset is None else Moved(self.likelihood_, offset)
 
-    def log_prob(self, X: Any, y: Any, offset: Any = None, exposure: Any = None) -> np.ndarray:
-        """log p(y | x, data) of each row, of all its positions together; a missing target counts 0."""
+    def log_prob(self, X: Any, y: Any = None, offset: Any = None, exposure: Any = None) -> np.ndarray:
+        """log p(y | x, data) of each row, of all its positions together; a missing target counts 0.
+
+        X may be a formula, which has the targets.
+        """
+        X, y, offset, exposure = unpacked(X, y, offset, exposure)
         x = self._rows(X)
         shift = self._offset(x, offset, exposure)
         likelihood = self.likelihood_

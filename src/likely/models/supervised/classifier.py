@@ -33,6 +33,7 @@ from ..labels import (
 )
 from .base import Supervised, as_array
 from .class_weights import class_weights, restore_class_weights, times_class_weights
+from .formulas import unpacked
 from .offset import part_of
 from .sizes import any_size, check_positions
 from .targets import entries_of, is_coupled, rows_of
@@ -142,8 +143,14 @@ class Classifier(ClassifierMixin, Supervised):
 
         return self._parted(self._in_blocks(x, answer), x)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
-        """The accuracy: the fraction of labels, of those that are not missing, that `predict` finds."""
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, exposure: Any = None
+    ) -> float:
+        """The accuracy: the fraction of labels, of those that are not missing, that `predict` finds.
+
+        X may be a formula, which has the targets.
+        """
+        X, y, sample_weight, offset, exposure = unpacked(X, y, sample_weight, offset, exposure)
         x = self._rows(X)
         predicted = self._most_probable(x, self._offset(x, offset, exposure))
         labels, missing = self._labels(*entries_of(self, y, x, reset=False), reset=False)

@@ -20,6 +20,7 @@ from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import as_entries
 from .base import Supervised, as_array
+from .formulas import unpacked
 from .offset import part_of
 from .sizes import any_size
 from .targets import rows_of
@@ -97,10 +98,16 @@ class Regressor(RegressorMixin, Supervised):
         bounds = self._in_blocks(x, answer)
         return self._parted(bounds[:, 0], x), self._parted(bounds[:, 1], x)
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None, exposure: Any = None) -> float:
-        """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs."""
+    def score(
+        self, X: Any, y: Any = None, sample_weight: Any = None, offset: Any = None, exposure: Any = None
+    ) -> float:
+        """R² = 1 − Σ(y − mean)² / Σ(y − ȳ)² over the targets that are not missing, averaged over several outputs.
+
+        X may be a formula, which has the targets.
+        """
         from sklearn.metrics import r2_score  # slow to import, and not needed to fit or to predict
 
+        X, y, sample_weight, offset, exposure = unpacked(X, y, sample_weight, offset, exposure)
         x = self._rows(X)
         predicted = self._mean(x, self._offset(x, offset, exposure))
         targets = self._read_targets(y, x, reset=False).numpy().reshape(len(predicted), -1)
