@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from .activation import Erf, Sine
 from .dropout import Dropout, mask_like
+from .products import onednn_affine, rows_for_onednn
 
 __all__ = ["DensePasses", "Passes", "dense_layers"]
 
@@ -206,9 +207,13 @@ class _Affine:
         self.affine: Callable[..., Tensor] = torch.baddbmm if stacked else torch.addmm
         self.product: Callable[..., Tensor] = torch.bmm if stacked else torch.mm
         self.memory: dict[torch.Size, tuple[Tensor, Tensor | None]] = {}
+        self.enough = rows_for_onednn(self.weight)
 
     def forward(self, h: Tensor) -> Tensor:
         self.h = h
+        self.by_onednn = h.shape[-2] >= self.enough
+        if self.by_onednn:
+            return onednn_affine(h, self.weight, self.bias)
         z, self.back = self.memory.get(h.shape) or self.memory_of(h)
         if self.bias is None:
             return self.product(h, self.transposed, out=z)
@@ -216,10 +221,15 @@ class _Affine:
 
     def backward(self, g: Tensor) -> Tensor:
         if self.to_weight is not None:
-            self.product(g.mT, self.h, out=self.to_weight)
+            if self.by_onednn:
+                self.to_weight.copy_(onednn_affine(g.mT, self.h.mT))
+            else:
+                self.product(g.mT, self.h, out=self.to_weight)
         if self.to_bias is not None:
             torch.sum(g, -2, out=self.to_bias)
-        return g if self.back is None else self.product(g, self.weight, out=self.back)
+        if self.first:
+            return g
+        return onednn_affine(g, self.transposed) if self.by_onednn else self.product(g, self.weight, out=self.back)
 
     def memory_of(self, h: Tensor) -> tuple[Tensor, Tensor | None]:
         """New memory for z, and for the gradient that is passed on."""
