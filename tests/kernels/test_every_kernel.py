@@ -166,3 +166,14 @@ def test_rows_of_a_matrix_are_checked():
         RBF().matrix([[0.0, 1.0]], [[1.0]])
     with pytest.raises(DataError, match=r"RBF\(lengthscale=\(1.0, 2.0\)\) has 2 length scales, but rows of 3 columns"):
         RBF((1.0, 2.0)).matrix(np.zeros((2, 3)))
+
+
+@pytest.mark.parametrize("name", KERNELS | {"affine": 2.0 * Linear(0.3) + 0.5, "deep algebra": MORE["deep algebra"]})
+def test_a_kernel_is_affine_where_its_functions_are_lines(name):
+    kernel = {"affine": 2.0 * Linear(0.3) + 0.5}.get(name) or ALL[name]
+    torch.manual_seed(0)
+    x, along = rows(5), rows(5, seed=1)
+    module = kernel.build(x).double()
+    with torch.no_grad():
+        bend = module(x + along, x) - 2 * module(x, x.clone()) + module(x - along, x)
+    assert kernel.affine == bool(bend.abs().max() < 1e-10)

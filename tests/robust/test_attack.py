@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from likely import Classifier, KMeans, Regressor
+from likely import Classifier, Regressor
 from likely.core.errors import ApproximationWarning, DataError, SpecError
 from likely.inference import HMC, MAP, Ensemble, Exact, Laplace, MCDropout
 from likely.networks import MLP, Transformer
@@ -244,8 +244,6 @@ def test_bad_input_is_refused_in_words(net, clouds, rng):
         attack(net, X, y[:3], FGSM(0.1))
     with pytest.raises(SpecError, match="method must be one of the attack specs"):
         attack(net, X, y, 3)
-    with pytest.raises(SpecError, match=r"model is a KMeans; attacks and certificates take a fitted Classifier"):
-        attack(KMeans(2).fit(X), X, y, FGSM(0.1))
     with pytest.raises(Exception, match="not fitted"):
         attack(Classifier(), X, y, FGSM(0.1))
     with pytest.raises(SpecError, match="Linear is exact for one linear model"):

@@ -1,4 +1,4 @@
-"""What is attacked: modules in any mode, Gaussian processes, few rows, rows in any form."""
+"""What is attacked: modules in any mode, few rows, rows in any form."""
 
 from __future__ import annotations
 
@@ -9,12 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from likely import Classifier, GaussianProcess, NaiveBayes, Regressor, SupportVector
+from likely import PCA, Classifier, KMeans, Regressor
 from likely.core.errors import ApproximationWarning, DataError, SpecError
-from likely.kernels import RBF
-from likely.likelihoods import Bernoulli, Normal, Poisson
 from likely.robust import FGSM, PGD, attack
-from likely.robust.victims import learned_span, victim_of
+from likely.robust.victims import learned_span
 
 
 # --- modules ----------------------------------------------------------------------------------------------------------
@@ -46,40 +44,13 @@ def test_a_module_that_cannot_be_copied_is_refused_in_words():
     attack(Held().eval(), torch.rand(5, 2), None, FGSM(0.1))
 
 
-# --- Gaussian processes -----------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("likelihood", [Normal(0.1), Poisson(), Bernoulli()], ids=str)
-def test_gaussian_processes_are_attacked_through_their_kernel(likelihood, rng):
-    X = rng.uniform(-3, 3, size=(40, 2))
-    wave = np.sin(X[:, 0])
-    y = {"Normal": wave, "Poisson": rng.poisson(2 + wave), "Bernoulli": np.where(wave > 0, "up", "down")}
-    model = GaussianProcess(RBF(), likelihood, learn=False).fit(X, y[type(likelihood).__name__])
-    threshold = None if likelihood.labels else 0.1
-    victim = victim_of(model, threshold)
-    x = victim.read(X[:5])
-    targets = victim.targets(x, X[:5], None)
-    gradient = victim.follow(x, targets)[2]
-    moved = attack(model, X[:5], None, PGD(0.5, steps=5), threshold=threshold)
-    assert bool(gradient.isfinite().all())
-    before = model.predict(X[:5])
-    wrong = moved.predicted != before if threshold is None else np.abs(moved.predicted - before) > threshold
-    np.testing.assert_array_equal(moved.success, wrong)
-    step = 1e-5
-    for column in range(2):
-        ends = [x.clone(), x.clone()]
-        ends[0][:, column] -= step
-        ends[1][:, column] += step
-        below, above = (victim.scores(end) for end in ends)
-        point = x.clone().requires_grad_()
-        (slope,) = torch.autograd.grad(victim.scores(point)[:, 0].sum(), point)
-        torch.testing.assert_close((above - below)[:, 0] / (2 * step), slope[:, column], rtol=1e-4, atol=1e-6)
-    with pytest.raises(DataError, match="radius=50 is beyond the range of X"):
-        attack(model, X[:1], None, FGSM(50.0), threshold=threshold)
-
-
-def test_models_without_gradients_are_refused_by_name(clouds):
-    for model in (NaiveBayes(), SupportVector()):
-        with pytest.raises(SpecError, match=f"model is a {type(model).__name__}; attacks and certificates take"):
-            attack(model.fit(*clouds), *clouds, FGSM(0.1))
+# --- models ---------------------------------------------------------------------------------------------------------
+def test_models_that_are_no_classifiers_or_regressors_are_refused_by_name(clouds):
+    for model in (KMeans(2, random_state=0), PCA(1)):
+        with pytest.raises(
+            SpecError, match=f"model is a {type(model).__name__}; attacks and certificates take a fitted Classifier, "
+        ):
+            attack(model.fit(clouds[0]), *clouds, FGSM(0.1))
 
 
 # --- few rows ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ An attack that fails proves nothing: the curve is an upper bound, and falls with
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,9 +17,10 @@ import numpy as np
 from ..core.errors import DataError, SpecError
 from ..core.random import seed_of, spread
 from ..core.spec import as_spec
+from ..data.frame import as_frame
 from ..robust import Attack
 from ..robust.attack import attacked, check_reach
-from .protocol import as_array
+from .protocol import as_array, take
 from .result import Result
 
 __all__ = ["Robustness", "robustness"]
@@ -66,7 +67,7 @@ def robustness(
     """
     spec = as_spec(method, Attack, "method")
     asked = _radii(radii)
-    rows, targets = as_array(X), as_array(y)
+    rows, targets = _rows(X), as_array(y)
     given = {"bounds": bounds, "threshold": threshold}
     if getattr(spec, "radius", None) is None:
         if spec.p not in (1, 2, math.inf):
@@ -78,6 +79,11 @@ def robustness(
         fooled_at = _one_by_one(model, rows, targets, spec, asked, spread(seed_of(random_state), len(asked)), given)
     right = np.array([float(np.mean(fooled_at > radius)) for radius in asked])
     return Robustness(float(np.mean(fooled_at > 0)), asked, right, spec.p, len(rows))
+
+
+def _rows(X: Any) -> Any:
+    """Tables as frames; all other rows as an array."""
+    return as_frame(X).to_native() if isinstance(X, Mapping) or hasattr(X, "columns") else as_array(X)
 
 
 def _radii(radii: Any) -> np.ndarray:
@@ -94,7 +100,7 @@ def _radii(radii: Any) -> np.ndarray:
 
 
 def _one_by_one(
-    model: Any, X: np.ndarray, y: np.ndarray, spec: Any, radii: np.ndarray, seeds: list[int], given: dict[str, Any]
+    model: Any, X: Any, y: np.ndarray, spec: Any, radii: np.ndarray, seeds: list[int], given: dict[str, Any]
 ) -> np.ndarray:
     """The smallest of the radii at which each row is fooled: 0 where the model errs already, ∞ where at none."""
     fooled_at, left = np.full(len(X), math.inf), np.arange(len(X))
@@ -102,7 +108,7 @@ def _one_by_one(
         size = getattr(spec, "step_size", "auto")
         scaled = {} if isinstance(size, str) else {"step_size": size * radius / spec.radius}
         grown = spec.replace(radius=radius, **scaled)
-        found = attacked(model, X[left], y[left], grown, random_state=seed, stacklevel=4, **given)
+        found = attacked(model, take(X, left), y[left], grown, random_state=seed, stacklevel=4, **given)
         moved = found.linf > 0
         fooled_at[left[found.success]] = np.where(moved, radius, 0.0)[found.success]
         left = left[~found.success]

@@ -64,6 +64,10 @@ class Sum(_Several):
 
         return cls((RBF(), Matern()))
 
+    @property
+    def affine(self) -> bool:
+        return all(kernel.affine for kernel in self.kernels)
+
     def join(self) -> Callable[[Tensor, Tensor], Tensor]:
         return add
 
@@ -105,6 +109,10 @@ class Scaled(Kernel):
         from .stationary import RBF
 
         return cls(RBF(), 0.5)
+
+    @property
+    def affine(self) -> bool:
+        return self.kernel.affine
 
     def validate(self) -> None:
         require(isinstance(self.kernel, Kernel), self, "kernel", "a kernel")

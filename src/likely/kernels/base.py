@@ -58,6 +58,11 @@ class Kernel(Spec, axis="kernel"):
             [1.2131, 2.1000]], dtype=torch.float64)
     """
 
+    @property
+    def affine(self) -> bool:
+        """Whether k(·, x′) is linear, plus a constant, for every x′: so are then all functions of the kernel."""
+        return False
+
     def build(self, x: Tensor) -> KernelModule:
         """A module for rows like these (their shape counts, and for some kernels their number of columns)."""
         raise NotImplementedError(f"{type(self).__name__} must implement build()")

@@ -22,6 +22,10 @@ class Constant(Kernel):
     variance: float = 1.0
     learn: bool = True
 
+    @property
+    def affine(self) -> bool:
+        return True
+
     def validate(self) -> None:
         require_positive(self, "variance")
 
@@ -39,6 +43,10 @@ class White(Kernel):
 
     variance: float = 1.0
     learn: bool = True
+
+    @property
+    def affine(self) -> bool:
+        return True
 
     def validate(self) -> None:
         require_positive(self, "variance")

@@ -26,6 +26,10 @@ class Linear(Kernel):
     variance: float = 1.0
     learn: bool = True
 
+    @property
+    def affine(self) -> bool:
+        return True
+
     def validate(self) -> None:
         require_positive(self, "variance")
 

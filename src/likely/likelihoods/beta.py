@@ -144,11 +144,11 @@ def _log_density(log_y: Tensor, log_other: Tensor, log_mean: Tensor, log_rest: T
     return remainders + pull - log_y - log_other
 
 
-class _OpenInterval(constraints.Constraint):
+class _OpenInterval(constraints.interval):
     """0 < y < 1."""
 
     def check(self, value: Tensor) -> Tensor:
         return (value > 0) & (value < 1)
 
 
-_OPEN_INTERVAL = _OpenInterval()
+_OPEN_INTERVAL = _OpenInterval(0.0, 1.0)

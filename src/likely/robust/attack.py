@@ -20,8 +20,7 @@ from ..core.threads import threads_for
 from ..models.supervised.base import as_array
 from ..optim.ascent import Attack
 from ..optim.ball import sizes
-from ..optim.bounds import bounds_of, check_radius
-from .forms import changed_rows
+from ..optim.bounds import check_radius
 from .victims import Victim, victim_of
 
 __all__ = ["Attacked", "attack", "attacked", "check_reach"]
@@ -72,11 +71,16 @@ def attack(
 ) -> Attacked:
     """Change rows X a little so that the model errs on targets y.
 
-    `model` is a fitted `Classifier` or `Regressor`, with whatever posterior, a `GaussianProcess`, or a function from
-    rows (n, …) to logits (n, classes), such as a module, which is asked as it evaluates (a copy of it, if it is in
-    training); y of None stands for its own answers. X, radii and `bounds=(low, high)`, which the changed rows stay in,
-    are in the units of X: what the model does to its inputs is its own affair. Bounds are numbers, arrays of the shape
-    of a row, or None on a side that has none. A row on which the model errs already is left as it is.
+    `model` is a fitted `Classifier` or `Regressor`, with whatever posterior, a `GaussianProcess`, `KernelRidge`,
+    `NaiveBayes`, `Perceptron`, `SupportVector` or `TableModel`, or a function from rows (n, …) to logits (n, classes),
+    such as a module, which is asked as it evaluates (a copy of it, if it is in training); y of None stands for its own
+    answers. X, radii and `bounds=(low, high)`, which the changed rows stay in, are in the units of X: what the model
+    does to its inputs is its own affair. Bounds are numbers, arrays of the shape of a row, or None on a side that has
+    none. A row on which the model errs already is left as it is.
+
+    Of a table the columns of numbers are changed, in their own units, and may not have gaps; categories, dates,
+    booleans and text stay, and the rows come back as the table that they were. Bounds are then numbers, or dicts of
+    numbers by the names of columns. Columns that `NaiveBayes` takes for labels or counts stay too.
 
     A regressor errs where its prediction is off y by more than `threshold`, in the units of y; by default two standard
     deviations of its own prediction for the row. (With y of None, that is how far the prediction has moved.)
@@ -99,7 +103,7 @@ def check_reach(model: Any, X: Any, spec: Attack, radius: float | None, bounds: 
     if radius is not None:
         victim = victim_of(model, threshold)
         x = victim.read(X)
-        check_radius(radius, spec.p, x, bounds_of(bounds, x), victim.span)
+        check_radius(radius, spec.p, x, victim.bounds(bounds, x), victim.span)
 
 
 def attacked(
@@ -108,7 +112,7 @@ def attacked(
     """What `attack` answers, whatever the radius is beside X: rows may be a few of those that it was checked for."""
     victim = victim_of(model, threshold)
     x = victim.read(X)
-    limits = bounds_of(bounds, x)
+    limits = victim.limits(victim.bounds(bounds, x))
     targets = victim.targets(x, X, y)
     parts = []
     with drawing(seed_of(random_state)), threads_for(victim.work), flushed():
@@ -116,7 +120,7 @@ def attacked(
             rows = slice(first, first + victim.rows)
             parts.append(spec.perturb(victim, x[rows], targets[rows], limits))
     point, steps = torch.cat([part.point for part in parts]), torch.cat([part.steps for part in parts])
-    perturbed = changed_rows(X, x, point, bounds)
+    perturbed = victim.changed(X, x, point, bounds)
     with quiet(UserWarning, "X does not have valid feature names"):  # they are the same columns
         answers = victim.answers(perturbed)
     success = victim.wrong(answers, targets)

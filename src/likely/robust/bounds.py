@@ -25,7 +25,7 @@ from ..models.supervised.base import as_array
 from ..optim.bounds import Bounds, check_radius
 from .certify import Certified
 from .layers import Bounded, chain_of, head_of, known
-from .victims import victim_of
+from .victims import scoring_of
 
 __all__ = ["certify_by_intervals", "certify_by_lipschitz", "lipschitz"]
 
@@ -121,7 +121,7 @@ def certify_by_intervals(model: Any, X: Any, radius: float | None = None) -> Cer
 
     if radius is not None:
         _members(model)
-        victim = victim_of(model)
+        victim = scoring_of(model)
         check_radius(radius, math.inf, victim.read(X), Bounds(), victim.span, advice="")
     return _certified(model, X, radii, math.inf)
 
@@ -129,7 +129,7 @@ def certify_by_intervals(model: Any, X: Any, radius: float | None = None) -> Cer
 def _certified(model: Any, X: Any, radii: Callable[[nn.Module, Tensor, Tensor, int], Tensor], norm: float) -> Certified:
     """The least radius over the members, of the answer that the model gives."""
     members = _members(model)
-    victim = victim_of(model)
+    victim = scoring_of(model)
     x = victim.read(X)
     labels = victim.targets(x, X, None)
     with threads_for(victim.work), torch.no_grad():

@@ -23,7 +23,7 @@ from ..core.errors import DataError, SpecError
 from ..core.random import drawing, normal_like, seed_of
 from ..core.threads import threads_for
 from .predictors import Predicting, answering
-from .victim import Victim
+from .victim import Scoring
 
 __all__ = ["Certified", "certify"]
 
@@ -96,7 +96,7 @@ def lower_bound(hits: int, draws: int, alpha: float) -> float:
     return 0.0 if hits == 0 else float(special.betaincinv(hits, draws - hits + 1, alpha))
 
 
-def _counts(victim: Victim | Predicting, row: Tensor, sigma: float, draws: int, least: int = 1) -> Tensor:
+def _counts(victim: Scoring | Predicting, row: Tensor, sigma: float, draws: int, least: int = 1) -> Tensor:
     """How often each class is the answer for this row in noise: of as many classes as occur, or of `least`."""
     places = []
     for first in range(0, draws, NOISY):

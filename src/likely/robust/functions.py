@@ -14,7 +14,7 @@ from ..core.errors import DataError, SpecError
 from ..models.supervised.base import as_array
 from .victim import ROWS, Labelled
 
-__all__ = ["Function", "evaluating"]
+__all__ = ["Function", "evaluating", "rows_for"]
 
 
 class Function(Labelled):
@@ -25,12 +25,7 @@ class Function(Labelled):
         self.linear = type(function) is nn.Linear
 
     def read(self, X: Any) -> Tensor:
-        x = X.detach() if isinstance(X, Tensor) else torch.from_numpy(np.array(X))
-        weights = self.function.parameters() if isinstance(self.function, nn.Module) else iter(())
-        like = next(weights, x if x.is_floating_point() else torch.empty(0))
-        x = x.to(like.device, like.dtype)
-        if x.ndim < 2 or not len(x) or not bool(x.isfinite().all()):
-            raise DataError(f"X must have rows (n, …) of finite numbers; found shape {tuple(x.shape)}.")
+        x = rows_for(self.function, X)
         with torch.no_grad():
             given = self.scores(x[:1])
         if not isinstance(given, Tensor) or given.ndim != 2 or len(given) != 1 or given.shape[1] < 2:
@@ -59,6 +54,21 @@ class Function(Labelled):
 
     def wrong(self, answers: np.ndarray, y: Tensor) -> np.ndarray:
         return answers != as_array(y)
+
+
+def rows_for(function: Any, X: Any) -> Tensor:
+    """Rows (n, …) of finite numbers, as a function takes them: like the weights of a module.
+
+    >>> rows_for(nn.Linear(2, 1).double(), [[1, 2]])
+    tensor([[1., 2.]], dtype=torch.float64)
+    """
+    x = X.detach() if isinstance(X, Tensor) else torch.from_numpy(np.array(X))
+    weights = function.parameters() if isinstance(function, nn.Module) else iter(())
+    like = next(weights, x if x.is_floating_point() else torch.empty(0))
+    x = x.to(like.device, like.dtype)
+    if x.ndim < 2 or not len(x) or not bool(x.isfinite().all()):
+        raise DataError(f"X must have rows (n, …) of finite numbers; found shape {tuple(x.shape)}.")
+    return x
 
 
 def evaluating(function: Any) -> Any:

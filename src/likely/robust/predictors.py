@@ -15,8 +15,8 @@ from ..core.quiet import quiet
 from ..models import Classifier, GaussianProcess, Regressor
 from ..models.supervised.base import as_array
 from .forms import as_numbers, like
-from .victim import Victim
-from .victims import victim_of
+from .victim import Scoring
+from .victims import scoring_of
 
 __all__ = ["Predicting", "answering"]
 
@@ -48,7 +48,7 @@ class Predicting:
         return torch.from_numpy((answers[:, None] == self.classes).argmax(1))
 
 
-def answering(model: Any) -> Victim | Predicting:
+def answering(model: Any) -> Scoring | Predicting:
     """What answers for a classifier; a model that is none is refused.
 
     >>> from sklearn.tree import DecisionTreeClassifier
@@ -59,7 +59,7 @@ def answering(model: Any) -> Victim | Predicting:
     if isinstance(model, Regressor) or (isinstance(model, GaussianProcess) and not is_classifier(model)):
         raise SpecError("certify takes a classifier: numbers have no most probable answer.")
     if isinstance(model, Classifier | GaussianProcess | nn.Module) or not hasattr(model, "predict"):
-        return victim_of(model)
+        return scoring_of(model)
     if not is_classifier(model):
         raise SpecError(
             f"model is a {type(model).__name__}; certify takes a fitted classifier with predict, or a function from "

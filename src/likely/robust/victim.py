@@ -20,8 +20,10 @@ from torch import Tensor
 from ..core.errors import DataError, SpecError
 from ..models.supervised.base import as_array
 from ..optim.ascent import followed
+from ..optim.bounds import Bounds, bounds_of
+from .forms import changed_rows
 
-__all__ = ["PURPOSE", "Labelled", "Numbers", "Victim"]
+__all__ = ["PURPOSE", "Labelled", "Numbers", "Scoring", "Victim"]
 
 ROWS = 256
 """Rows of a block, where nothing is known of a model's layers."""
@@ -48,18 +50,18 @@ class Victim(ABC):
 
     @abstractmethod
     def read(self, X: Any) -> Tensor:
-        """Rows as the module takes them: floating-point numbers (n, …)."""
+        """What may be changed of rows: floating-point numbers (n, …)."""
 
     @abstractmethod
     def targets(self, x: Tensor, X: Any, y: Any) -> Tensor:
         """Targets as `margins` takes them, one entry per row; None: what the model itself answers."""
 
     @abstractmethod
-    def scores(self, x: Tensor) -> Tensor:
-        """What the margins are made of: log-probabilities (n, classes), or means (n, outputs)."""
+    def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """The loss and the margin of each row, (n,) and (n,)."""
 
     @abstractmethod
-    def margins_of(self, scores: Tensor, y: Tensor) -> Tensor:
+    def margins(self, x: Tensor, y: Tensor) -> Tensor:
         """The margin of each way to be fooled, (n, ways)."""
 
     @abstractmethod
@@ -70,29 +72,51 @@ class Victim(ABC):
     def wrong(self, answers: np.ndarray, y: Tensor) -> np.ndarray:
         """Which answers are wrong, (n,)."""
 
+    def follow(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The loss and the margin of each row, and the gradient of the loss in x, (n, …)."""
+        return followed(self, x, y)
+
+    def bounds(self, bounds: Any, x: Tensor) -> Bounds:
+        """The bounds asked for, of what may be changed of rows."""
+        return bounds_of(bounds, x)
+
+    def limits(self, bounds: Bounds) -> Bounds:
+        """The bounds that changed rows stay in: those asked for, and those of the model itself."""
+        return bounds
+
+    def changed(self, X: Any, x: Tensor, point: Tensor, bounds: Any) -> Any:
+        """What X, read as x, has become, in the form of X."""
+        return changed_rows(X, x, point, bounds)
+
+
+class Scoring(Victim):
+    """A victim whose margins are made of scores: log-probabilities of classes, or means of numbers."""
+
+    @abstractmethod
+    def scores(self, x: Tensor) -> Tensor:
+        """What the margins are made of: log-probabilities (n, classes), or means (n, outputs)."""
+
+    @abstractmethod
+    def margins_of(self, scores: Tensor, y: Tensor) -> Tensor:
+        """The margin of each way to be fooled, (n, ways)."""
+
     def labels(self, x: Tensor) -> Tensor:
         """The place of the answer among the classes for each row, (n,)."""
         return self.scores(x).argmax(1)
 
     def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The loss and the margin of each row, (n,) and (n,)."""
         return self.judged(self.scores(x), y)
 
     def judged(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        """The same, of scores."""
+        """The loss and the margin of each row, of scores."""
         margin = self.margins_of(scores, y).max(1).values  # one of two that are alike: both could have no gradient
         return margin, margin
 
-    def follow(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """The loss and the margin of each row, and the gradient of the loss in x, (n, …)."""
-        return followed(self, x, y)
-
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
-        """The margin of each way to be fooled, (n, ways)."""
         return self.margins_of(self.scores(x), y)
 
 
-class Labelled(Victim):
+class Labelled(Scoring):
     """Scores are log-probabilities (or logits), y the place of the right class among them."""
 
     def judged(self, scores: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,7 +128,7 @@ class Labelled(Victim):
         return (scores - scores.gather(1, place)).scatter(1, place, -math.inf)
 
 
-class Numbers(Victim):
+class Numbers(Scoring):
     """Scores are means; y is (n, 2, outputs): the numbers, and how far off a prediction may be."""
 
     threshold: Any = None

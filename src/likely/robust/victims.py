@@ -1,4 +1,4 @@
-"""Fitted models as what is attacked: classifiers and regressors, Gaussian processes, and functions that give logits.
+"""Models as what is attacked: fitted classifiers and regressors of whole rows or of tables, and functions.
 
 p is the average over the posterior, so that gradients go through all members of an ensemble and all draws of a chain.
 """
@@ -10,21 +10,24 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from ..core.errors import DataError, SpecError
 from ..data.rows import row_size
 from ..inference.predictor import InputPasses, Predictor
 from ..likelihoods.base import log_of_classes
-from ..models import Classifier, GaussianProcess, Regressor
+from ..models import Classifier, Regressor, TableModel
+from ..models.scored import Scored
 from ..models.supervised.base import as_array
 from ..networks.layers.standardise import IGNORED, MARGIN, Standardise
 from ..probability.joint import point
 from .functions import Function
-from .processes import process_victim
-from .victim import PURPOSE, Labelled, Numbers, Victim
+from .partial import ColumnsVictim, TableVictim
+from .scored import scored_victim
+from .victim import PURPOSE, Labelled, Numbers, Scoring, Victim
 
-__all__ = ["Victim", "learned_span", "victim_of"]
+__all__ = ["Victim", "learned_span", "scoring_of", "victim_of"]
 
 BLOCK, LEAST = 1 << 22, 64
 """Numbers that a block of rows may have in the widest layer, over all members; rows of a block, at least."""
@@ -32,7 +35,7 @@ DEVIATIONS = 2.0
 """How far from their centre numbers are taken to go, in units of their scale, where their ends are not known."""
 
 
-class _Fitted(Victim):
+class _Fitted(Scoring):
     """What fitted models share."""
 
     def __init__(self, model: Any) -> None:
@@ -45,6 +48,11 @@ class _Fitted(Victim):
         name = type(model).__name__
         if not isinstance(x, Tensor):
             raise DataError(f"X has {x.kind}s; {self.purpose} take rows of one shape.")
+        if model.offset_:
+            raise DataError(
+                f"The {name} was fitted with an offset or an exposure, which {self.purpose} do not know of these rows; "
+                "make it a column of X."
+            )
         if model.plan_.integer:
             raise DataError(
                 f"The {name}'s inputs are tokens (integers), which have no small changes; {self.purpose} take numbers."
@@ -150,7 +158,19 @@ def learned_span(inputs: Standardise) -> tuple[float, float]:
 
 def victim_of(model: Any, threshold: Any = None, purpose: str = PURPOSE) -> Victim:
     """The victim that a model is: what it answers, as a differentiable function of rows in the units of X."""
-    victim = _victim_of(model, threshold, purpose)
+    if isinstance(model, TableModel):
+        check_is_fitted(model, "table_")
+        victim: Victim = TableVictim(model, scoring_of(model.model_, threshold, purpose))
+    else:
+        whole = scoring_of(model, threshold, purpose)
+        victim = ColumnsVictim(model, whole) if isinstance(model, Scored) and model._ends is not None else whole
+    victim.purpose = purpose
+    return victim
+
+
+def scoring_of(model: Any, threshold: Any = None, purpose: str = PURPOSE) -> Scoring:
+    """The victim that a model of whole rows is, with its scores."""
+    victim = _scoring_of(model, threshold, purpose)
     if threshold is not None and not isinstance(victim, Numbers):
         raise SpecError(
             f"threshold={threshold!r} is for regressors: a classifier errs where its answer is another label than y. "
@@ -160,16 +180,17 @@ def victim_of(model: Any, threshold: Any = None, purpose: str = PURPOSE) -> Vict
     return victim
 
 
-def _victim_of(model: Any, threshold: Any, purpose: str) -> Victim:
+def _scoring_of(model: Any, threshold: Any, purpose: str) -> Scoring:
     if isinstance(model, Classifier):
         return _FittedClassifier(model)
     if isinstance(model, Regressor):
         return _FittedRegressor(model, threshold)
-    if isinstance(model, GaussianProcess):
-        return process_victim(model, threshold)
+    if isinstance(model, Scored):
+        return scored_victim(model, threshold)
     if hasattr(model, "fit") or not callable(model):
         raise SpecError(
-            f"model is a {type(model).__name__}; {purpose} take a fitted Classifier, Regressor or GaussianProcess, or "
-            "a function from rows (n, …) to logits (n, classes)."
+            f"model is a {type(model).__name__}; {purpose} take a fitted Classifier, Regressor, GaussianProcess, "
+            "KernelRidge, NaiveBayes, Perceptron, SupportVector or TableModel, or a function from rows (n, …) to "
+            "logits (n, classes)."
         )
     return Function(model)

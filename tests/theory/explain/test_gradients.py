@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 import torch
 from sklearn.exceptions import NotFittedError
-from torch import nn
 
 from likely import Classifier, GaussianProcess, KMeans
 from likely.core.errors import ApproximationWarning, DataError, SpecError
 from likely.inference import MAP, Ensemble, Laplace, MCDropout
-from likely.kernels import RBF, Matern
-from likely.networks import LSTM, MLP, UNet
+from likely.networks import LSTM, MLP
 from likely.optim import Adam
 from likely.priors import Normal
 from likely.theory.explain import gradients, integrated_gradients, saliency, smooth_grad
@@ -117,15 +115,6 @@ def test_smooth_grad_of_a_parabola_is_its_derivative(seed):
     assert (np.abs(explained.values - 2 * x) < 5 * explained.standard_error).all()
 
 
-def test_modules_and_classes(table):
-    net = nn.Sequential(nn.Linear(4, 3)).double()
-    rows = table[0][:4]
-    explained = saliency(net, rows, target=[0, 1, 2, 0])
-    np.testing.assert_allclose(explained.values, net[0].weight.detach().numpy()[[0, 1, 2, 0]])
-    assert explained.target.tolist() == [0, 1, 2, 0]
-    assert saliency(net, rows).target.tolist() == net(torch.tensor(rows)).argmax(1).tolist()
-
-
 def test_jumps_and_noise_are_told():
     def steps(x):
         return torch.where(x[:, 0] > 0.3, 1.0, 0.0)
@@ -138,91 +127,6 @@ def test_jumps_and_noise_are_told():
     np.testing.assert_allclose(sloped.values, [[1.5, 1.5]], atol=1e-6)
     with pytest.warns(ApproximationWarning, match="differs by .* when it is asked again: f is drawn at random"):
         integrated_gradients(lambda x: x.sum(1) * torch.rand(len(x)).to(x), np.ones((1, 2)))
-
-
-@pytest.mark.parametrize("kind", ["numbers", "inducing", "counts", "two labels", "three labels"])
-def test_gaussian_processes_have_the_gradients_of_differences(kind, table):
-    """Of the mean, or of the log-odds that the integral over f gives; and what is integrated sums to the difference."""
-    X, labels, score = (part[:25] for part in table)
-    likelihood, y = {
-        "numbers": ("normal", score),
-        "inducing": ("normal", score),
-        "counts": ("poisson", np.digitize(score, [-1.0, 0.0, 1.0, 2.0])),
-        "two labels": ("bernoulli", labels == "mid"),
-        "three labels": ("categorical", labels),
-    }[kind]
-    kernel = Matern(2.0, learn=False) if kind == "numbers" else RBF(2.0, learn=False)
-    inducing = 12 if kind == "inducing" else None
-    model = GaussianProcess(kernel, likelihood, inducing=inducing, random_state=0).fit(X, y)
-    rows = X[:4] + 0.1
-    explained = saliency(model, rows)
-
-    def f(at):
-        if not hasattr(model, "predict_proba"):
-            return model.predict(at)
-        place = np.searchsorted(model.classes_, explained.target)
-        p = model.predict_proba(at)[np.arange(len(at)), place]
-        return np.log(p) - np.log1p(-p)
-
-    np.testing.assert_allclose(explained.output, f(rows), rtol=1e-9)
-    for j, step in enumerate(1e-5 * np.eye(4)):
-        slope = (f(rows + step) - f(rows - step)) / 2e-5
-        np.testing.assert_allclose(explained.values[:, j], slope, rtol=1e-4, atol=1e-6)
-    whole = integrated_gradients(model, rows, baseline=X.mean(0))
-    assert np.abs(whole.gap).max() <= 1e-4 * max(1.0, np.abs(whole.output - whole.baseline).max())
-    assert not torch.is_grad_enabled() or not model.predict_dist(rows).mean.requires_grad
-
-
-def test_far_from_all_rows_classes_are_alike_and_gradients_finite(table):
-    """There the covariance of f is k·I, whose eigenvectors have no derivative of their own."""
-    model = GaussianProcess(RBF(0.5, learn=False), "categorical").fit(table[0][:20], table[1][:20])
-    assert np.isfinite(saliency(model, [[1e3] * 4]).values).all()
-
-
-@pytest.fixture(scope="module")
-def pixels():
-    """A network that says at each pixel whether it is bright, from images of 8 × 8."""
-    X = np.random.default_rng(0).normal(size=(12, 1, 8, 8)).astype(np.float32)
-    training = MAP(Adam(0.02), epochs=5)
-    return X, Classifier(network=UNet((4,)), inference=training, random_state=0).fit(X, (X[:, 0] > 0).astype(int))
-
-
-def test_one_pixel_or_a_region_is_explained(pixels):
-    """By differences of the public answers, in float32; a region is the mean over its pixels."""
-    X, model = pixels
-    rows, label = X[:2], 1
-    explained = saliency(model, rows, label, at=(3, 4))
-    assert explained.values.shape == rows.shape
-
-    def f(at):
-        log_proba = model.predict_log_proba(at)[:, 3, 4]
-        return log_proba[:, 1] - log_proba[:, 0]
-
-    np.testing.assert_allclose(explained.output, f(rows), rtol=1e-4, atol=1e-5)
-    for place in ((3, 4), (2, 4), (3, 3)):
-        up, down = rows.copy(), rows.copy()
-        up[:, 0, *place] += 0.01
-        down[:, 0, *place] -= 0.01
-        slope = (f(up) - f(down)) / 0.02
-        bent = np.abs(slope - explained.values[:, 0, *place]) > 0.03 * np.abs(slope) + 0.03
-        assert bent.sum() <= 1  # a ReLU between
-    mask = np.zeros((8, 8), bool)
-    mask[3, 4] = mask[6, 1] = True
-    both = saliency(model, rows, label, at=mask)
-    other = saliency(model, rows, label, at=(6, 1))
-    np.testing.assert_allclose(both.values, (explained.values + other.values) / 2, rtol=1e-4, atol=1e-5)
-    whole = integrated_gradients(model, rows, label, at=mask)
-    np.testing.assert_allclose(whole.values.sum((1, 2, 3)), whole.output - whole.baseline, atol=1e-9)
-    assert saliency(model, rows, at=mask).target.shape == (2,)
-
-
-def test_which_pixels_is_asked_for(pixels):
-    X, model = pixels
-    with pytest.raises(DataError, match=r"labels at positions \(8, 8\); say which of them are explained: at=\(row"):
-        saliency(model, X)
-    for at in ((8, 0), (1,), np.zeros((8, 8), bool), np.ones((4, 4), bool)):
-        with pytest.raises(DataError, match=r"must be a position inside \(8, 8\), such as \(4, 4\), or a mask"):
-            saliency(model, X, at=at)
 
 
 def test_bad_input_is_named(net, table):

@@ -19,6 +19,7 @@ from ...core.declared import AMOUNT, Array, Arrays
 from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.spec import as_spec
 from ...likelihoods import Likelihood, Product, Target
+from ...probability.supports import ends_of
 from .base import Emission, Params
 from .part import Part, blocks
 
@@ -208,6 +209,13 @@ class Columns(Emission):
         for part in self.parts:
             labels[part.columns] = part.likelihood.labels
         return labels
+
+    def ends(self) -> Tensor:
+        """The least and the largest number of each column, (2, columns); NaN where there are gaps between them."""
+        ends = torch.empty(2, self.width, dtype=torch.float64)
+        for part in self.parts:
+            ends[:, part.columns] = torch.tensor(ends_of(part.likelihood.support), dtype=torch.float64).unsqueeze(1)
+        return ends
 
     def free(self, components: int) -> int:
         return components * sum(_free(part) for part in self.parts)

@@ -34,13 +34,14 @@ from ...likelihoods.base import log_of_classes, of_classes
 from ...probability.joint import point
 from ...probability.quantiles import quantile
 from ..labels import Labelled
+from ..scored import Scored
 from .gp.fitting import exact, learn, pose, report_search, solve, solving_work
 from .gp.hyperparameters import every_hyperparameter, free, load_hyperparameters, names_of, read, write
 from .gp.inducing import InducingPosterior
 from .gp.laplace import Laplace, LaplacePosterior
 from .gp.predictive import predictive
 from .gp.regression import ExactPosterior, Regression
-from .gp.selection import inducing_points, refuse_many
+from .gp.selection import refuse_many, suitable_points
 from .gp.targets import counted, read_classes, read_targets
 from .scoring import quality
 
@@ -57,7 +58,7 @@ def _of_labels(model: Any) -> bool:
         return False
 
 
-class GaussianProcess(Labelled):
+class GaussianProcess(Scored, Labelled):
     """A distribution over functions with the covariance `kernel`; `likelihood` says how targets follow the function.
 
     With a likelihood of labels (`Bernoulli()`, `Categorical()`) it is a classifier, with any other a regressor.
@@ -88,6 +89,7 @@ class GaussianProcess(Labelled):
     """
 
     log_prob_kind_: ClassVar[str] = "exact"
+    _kept = "X_train_"
     _arrays: ClassVar[Arrays] = {
         "X_train_": Array("N D …"),
         "y_train_": Array("N | N T"),
@@ -138,7 +140,7 @@ class GaussianProcess(Labelled):
             self.classes_, likelihood = read_classes(y, len(x), likelihood)
         targets = read_targets(y, len(x), likelihood, self.__dict__.get("classes_"))
         x, targets, weight = counted(x.double(), targets, as_weights(sample_weight, x), likelihood)
-        points = self._inducing_points(x, likelihood, targets, seed)
+        points = suitable_points(x, self.inducing, likelihood, self._target(likelihood, targets), seed)
         module = self._built(self._kernel(likelihood, targets, weight), x, seed)
         problem = self._problem(module, likelihood, x, targets, weight)
         with threads_for(solving_work(x, points)):
@@ -181,23 +183,10 @@ class GaussianProcess(Labelled):
             module.requires_grad_(False)
         return module
 
-    def _inducing_points(self, x: Tensor, likelihood: Likelihood, y: Tensor, seed: int) -> Tensor | None:
-        """Inducing points, or None for all rows; a refusal where neither would do."""
-        if exact(likelihood):
-            return inducing_points(x, self.inducing, seed)
-        if isinstance(self.inducing, int | np.integer):
-            raise SpecError(
-                f"GaussianProcess(inducing={self.inducing}) needs normal noise of one σ; {likelihood!r} has Laplace's "
-                "approximation of all rows: leave inducing out."
-            )
-        target = self._target(likelihood, y)
-        refuse_many(len(x), likelihood.size(target) - likelihood.shared(target), "fit a sample of the rows")
-        return None
-
     # --- questions ----------------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
         """The mean of p(y | x, data), or the most probable class."""
-        x = self._rows(X)
+        x = self._points(X)
         likelihood = self._likelihood()
         if likelihood.labels:
             return self.classes_[self._probabilities(X).argmax(-1)]
@@ -208,7 +197,7 @@ class GaussianProcess(Labelled):
 
     def predict_dist(self, X: Any) -> Distribution:
         """p(y | x, data) of each row, a torch distribution of batch shape (n,)."""
-        x, likelihood = self._rows(X), self._likelihood()
+        x, likelihood = self._points(X), self._likelihood()
         if not likelihood.labels:
             return self._predictive(x)
         parts = [self._predictive(part) for part in x.split(CHUNK)]  # of all nodes of the integral, labels keep one
@@ -225,8 +214,11 @@ class GaussianProcess(Labelled):
                 return TorchNormal(mean[:, 0], scale, validate_args=False)
             return predictive(likelihood, mean, covariance, torch.from_numpy(self.shared_))
 
+    @property
+    def _score(self) -> Literal["log_prob", "mean"]:
+        return "log_prob" if self._likelihood().labels else "mean"
+
     def _scores(self, x: Tensor) -> Tensor:
-        """log p of each class, (n, classes), or the mean of y, (n, 1); gradients go to x, if it asks for them."""
         likelihood = self._likelihood()
         if likelihood.labels:
             return log_of_classes(self._predictive(x))
@@ -237,7 +229,7 @@ class GaussianProcess(Labelled):
         """The central interval that holds y with probability `level`: arrays (lower, upper) shaped like y."""
         check_level(level)
         tail = (1 - level) / 2
-        parts = (self._predictive(part) for part in self._rows(X).split(CHUNK))
+        parts = (self._predictive(part) for part in self._points(X).split(CHUNK))
         bounds = torch.cat([torch.stack([quantile(part, p) for p in (tail, 1 - tail)]) for part in parts], 1)
         return bounds[0].numpy(), bounds[1].numpy()
 
@@ -274,7 +266,7 @@ class GaussianProcess(Labelled):
         missing = likelihood.missing(targets)
         gap = missing.reshape(-1, *(1 for _ in range(likelihood.event_dim)))
         filled = torch.where(gap, likelihood.placeholder(targets), targets)
-        pairs = zip(self._rows(X).split(CHUNK), filled.split(CHUNK), strict=True)
+        pairs = zip(self._points(X).split(CHUNK), filled.split(CHUNK), strict=True)
         log_prob = torch.cat([self._predictive(rows).log_prob(own) for rows, own in pairs])
         return torch.where(missing, 0.0, log_prob).numpy()
 
@@ -312,6 +304,14 @@ class GaussianProcess(Labelled):
 
     # --- inside -------------------------------------------------------------------------------------------------
     @property
+    def _affine(self) -> bool:
+        return self.kernel_.affine and exact(self._likelihood())
+
+    @property
+    def _work(self) -> float:
+        return float(self._size**2)
+
+    @property
     def _size(self) -> int:
         """Rows of the matrix that an answer is solved with."""
         return len(self.X_train_ if self.inducing_ is None else self.inducing_)
@@ -329,7 +329,7 @@ class GaussianProcess(Labelled):
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
         return Target(classes=len(self.classes_)) if likelihood.labels else likelihood.target(y)
 
-    def _rows(self, X: Any) -> Tensor:
+    def _points(self, X: Any) -> Tensor:
         self._check_fitted()
         x = as_rows(self, X, reset=False).double()
         if x.shape[1:] != self.X_train_.shape[1:]:
@@ -339,14 +339,14 @@ class GaussianProcess(Labelled):
         return x
 
     def _targets(self, X: Any, y: Any) -> Tensor:
-        return read_targets(y, len(self._rows(X)), self._likelihood(), self.__dict__.get("classes_"))
+        return read_targets(y, len(self._points(X)), self._likelihood(), self.__dict__.get("classes_"))
 
     def _probabilities(self, X: Any) -> np.ndarray:
         return of_classes(self.predict_dist(X)).numpy()
 
     def _joint(self, X: Any) -> tuple[Tensor, Tensor]:
         """Means (n, k), and a root of the covariance of all numbers together."""
-        x = self._rows(X)
+        x = self._points(X)
         with threads_for(max(factorisation(len(x)), len(x) * self._size**2)):
             mean, covariance = self._posterior.joint(x)
             return mean, root_of(covariance, float(self._posterior.kernel.diagonal(x).detach().mean()))

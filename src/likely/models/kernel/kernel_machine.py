@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 
 from ...core.errors import DataError, ModelFileError, TrainingError
-from ...core.learned import Learned
 from ...core.spec import as_spec
 from ...core.threads import factorisation, threads_for
 from ...core.validation import as_rows, check_length
 from ...kernels import Kernel, KernelModule
 from ...kernels.gram import gram
 from ..labels import as_entries
+from ..scored import Scored
 
 __all__ = ["KernelMachine", "check_covariance", "numbers_of"]
 
@@ -28,10 +28,9 @@ CHECKED = 500
 """Rows on which a kernel is checked to be positive semidefinite."""
 
 
-class KernelMachine(Learned):
+class KernelMachine(Scored):
     """A model whose answer is Σᵢ aᵢ k(xᵢ, x) over rows xᵢ that it keeps in the attribute named by `_kept`."""
 
-    _kept: str
     kernel: Any
     kernel_: Kernel
     _module: KernelModule
@@ -46,7 +45,7 @@ class KernelMachine(Learned):
         kernel = as_spec(self.kernel, Kernel, "kernel")
         x = as_rows(self, X, reset=True).double()
         _refuse_too_many(len(x), type(self).__name__)
-        self.kernel_, self._module = kernel, kernel.build(x).double()
+        self.kernel_, self._module = kernel, kernel.build(x).double().requires_grad_(False)
         return x
 
     @torch.no_grad()
@@ -61,19 +60,44 @@ class KernelMachine(Learned):
         return K
 
     @torch.no_grad()
-    def _answers(self, X: Any, coefficients: Tensor) -> Tensor:
-        """Σᵢ k(x, xᵢ) cᵢ over the rows that were kept, for coefficients (rows, …), a block of x at a time."""
-        kept = torch.from_numpy(getattr(self, self._kept))
-        x = as_rows(self, X, reset=False)
+    def _answers(self, X: Any) -> np.ndarray:
+        """The scores of each row, a block of rows at a time."""
+        x = self._read(X)
+        step = max(1, BLOCK // max(1, len(self._rows_kept)))
+        with threads_for(min(len(x), step) * self._work):
+            return torch.cat([self._scores(rows.double()) for rows in x.split(step)]).numpy()
+
+    def _points(self, X: Any) -> Tensor:
+        return self._read(X).double()
+
+    def _read(self, X: Any) -> Tensor:
+        """Rows at the door, like those of the fit."""
+        self._check_fitted()
+        x, kept = as_rows(self, X, reset=False), self._rows_kept
         if x.shape[1:] != kept.shape[1:]:
             raise DataError(
                 f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {tuple(kept.shape[1:])}."
             )
-        if not len(kept):
-            return coefficients.new_zeros((len(x), *coefficients.shape[1:]))
-        step = max(1, BLOCK // len(kept))
-        with threads_for(min(len(x), step) * kept.numel()):
-            return torch.cat([self._module(rows.double(), kept) @ coefficients for rows in x.split(step)])
+        return x
+
+    def _expansion(self, x: Tensor, coefficients: np.ndarray) -> Tensor:
+        """Σᵢ k(x, xᵢ) cᵢ over the rows that were kept, for coefficients (rows, k)."""
+        if not len(coefficients):
+            return x.new_zeros(len(x), coefficients.shape[1])
+        return self._module(x, torch.from_numpy(self._rows_kept)) @ torch.from_numpy(coefficients)
+
+    @property
+    def _rows_kept(self) -> np.ndarray:
+        rows: np.ndarray = getattr(self, self._kept)
+        return rows
+
+    @property
+    def _affine(self) -> bool:
+        return self.kernel_.affine
+
+    @property
+    def _work(self) -> float:
+        return float(self._rows_kept.size)
 
     # --- files --------------------------------------------------------------------------------------------------
     def _state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:
@@ -87,7 +111,7 @@ class KernelMachine(Learned):
         written = learned["kernel"]
         kernel = as_spec(self.kernel if written is None else written, Kernel, "kernel")
         rows = torch.from_numpy(getattr(self, self._kept))
-        self.kernel_, self._module = kernel, kernel.build(rows).double()
+        self.kernel_, self._module = kernel, kernel.build(rows).double().requires_grad_(False)
         weights = {name.removeprefix("kernel."): value for name, value in tensors.items() if name not in own}
         if not all(bool(value.isfinite().all()) for value in weights.values()):
             raise ModelFileError(

@@ -9,7 +9,7 @@ diagonal gets α/wᵢ. f is also the mean of the Gaussian process with covarianc
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -87,8 +87,15 @@ class KernelRidge(RegressorMixin, KernelMachine):
 
     def predict(self, X: Any) -> np.ndarray:
         """f(x) of each row, shaped like y."""
-        self._check_fitted()
-        return self._answers(X, torch.from_numpy(self.dual_coef_)).numpy()
+        answers = self._answers(X)
+        return answers.reshape(len(answers), *self.dual_coef_.shape[1:])
+
+    @property
+    def _score(self) -> Literal["mean"]:
+        return "mean"
+
+    def _scores(self, x: Tensor) -> Tensor:
+        return self._expansion(x, self.dual_coef_.reshape(len(self.dual_coef_), -1))
 
     @property
     def loo_predict_(self) -> np.ndarray:

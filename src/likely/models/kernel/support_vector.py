@@ -12,13 +12,13 @@ from __future__ import annotations
 import math
 import warnings
 from itertools import combinations
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
-from torch import distributions
+from torch import Tensor, distributions
 
 from ...core.declared import NOT_NEGATIVE, NUMBER, NUMBERS, UNCHECKED, Array, Arrays, Value, Values, maybe
 from ...core.draws import count_of
@@ -47,6 +47,7 @@ from .support_vector_dual import (
     solve,
     solve_hard,
 )
+from .votes import decision
 
 __all__ = ["SupportVector"]
 
@@ -224,22 +225,22 @@ class SupportVector(KernelMachine, Labelled):
     # --- questions ----------------------------------------------------------------------------------------------
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row: of several, the one that wins most pairs, and of equals the clearest. Or f(x)."""
-        values = self._values_of(X)
+        values = self._answers(X)
         if not _classifies(self):
             return values[:, 0]
-        best = (values[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else self._scores(values).argmax(1)
+        best = (values[:, 0] > 0).astype(np.intp) if len(self.classes_) == 2 else self._decision(values).argmax(1)
         return self.classes_[best]
 
     @available_if(_of_classes)
     def decision_function(self, X: Any) -> np.ndarray:
         """f(x), positive for the second of two classes (n,); of several, votes and confidence (n, classes)."""
-        values = self._values_of(X)
-        return values[:, 0] if len(self.classes_) == 2 else self._scores(values)
+        values = self._answers(X)
+        return values[:, 0] if len(self.classes_) == 2 else self._decision(values)
 
     @available_if(_of_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """The calibrated probability of each class: (n, classes), in the order of `classes_`."""
-        values = self._values_of(X)
+        values = self._answers(X)
         if self.sigmoid_ is None:
             raise DataError("This model was fitted with probability=False; fit it again with probability=True.")
         if not np.isfinite(self.sigmoid_).all():
@@ -279,21 +280,16 @@ class SupportVector(KernelMachine, Labelled):
         target = self._numbers(y, len(predicted))
         return quality(target, predicted, ~np.isnan(target), weight, labels=False)
 
-    def _values_of(self, X: Any) -> np.ndarray:
-        """f(x) for each pair of classes (n, pairs), or (n, 1)."""
-        self._check_fitted()
-        return self._answers(X, torch.from_numpy(self.dual_coef_.T.copy())).numpy() + self.intercept_
+    @property
+    def _score(self) -> Literal["pairs", "mean"]:
+        return "pairs" if _classifies(self) else "mean"
 
-    def _scores(self, values: np.ndarray) -> np.ndarray:
-        """Votes of the pairs, and less than half a vote for how clear they were: scikit-learn's one-versus-rest."""
-        votes, clear = np.zeros((2, len(values), len(self.classes_)))
-        for column, (i, j) in enumerate(combinations(range(len(self.classes_)), 2)):
-            later = values[:, column] > 0
-            votes[:, j] += later
-            votes[:, i] += ~later
-            clear[:, j] += values[:, column]
-            clear[:, i] -= values[:, column]
-        return votes + clear / (3 * (np.abs(clear) + 1))
+    def _scores(self, x: Tensor) -> Tensor:
+        """f(x) for each pair of classes (n, pairs), or (n, 1)."""
+        return self._expansion(x, self.dual_coef_.T.copy()) + torch.from_numpy(self.intercept_)
+
+    def _decision(self, values: np.ndarray) -> np.ndarray:
+        return decision(torch.from_numpy(values), len(self.classes_)).numpy()
 
     # --- data at the door, files and tags -----------------------------------------------------------------------
     def _check_arguments(self) -> None:

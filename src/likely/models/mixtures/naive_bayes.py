@@ -9,7 +9,7 @@ rows: data may come in pieces, and a missing value is left out of the product.
 from __future__ import annotations
 
 from itertools import compress
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -24,11 +24,12 @@ from ...core.errors import DataError, ModelFileError, SpecError
 from ...core.random import isolated
 from ...core.spec import require
 from ...core.threads import threads_for
-from ...core.validation import as_rows, as_weights
+from ...core.validation import as_rows, as_weights, check_finite
 from ...likelihoods import Normal
 from ..emissions import Columns
 from ..emissions.part import blocks
 from ..labels import Labelled, as_column, encode_labels, read_labels, several_classes, shown
+from ..scored import Scored
 from ..supervised.texts import is_auto, texts_of
 from . import sparse_columns
 from .text_classes import TextClasses, counted
@@ -43,7 +44,7 @@ DENSE = 1 << 22
 """Numbers of sparse rows that become dense at a time."""
 
 
-class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
+class NaiveBayes(TextClasses, ClassifierMixin, Scored, Labelled):
     """One likelihood for all columns, a list with one for each, a dict by the names of columns, or a `Product`.
 
     `smoothing` is how often each class is taken to have seen each label, beside the data, in columns of labels
@@ -214,7 +215,7 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """p(y | x) of each class: (n, classes), in the order of `classes_`."""
-        return _conditional(self._joint(X)).exp_().numpy()
+        return _conditional(self._joint(X)).exp().numpy()
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """The logarithm of `predict_proba`, finite also where a probability is too small for a number."""
@@ -283,12 +284,40 @@ class NaiveBayes(TextClasses, ClassifierMixin, Labelled):
             some = _some_of(np.arange(X.shape[0]), X.shape[1])
             return torch.cat([self._joint(X.tocsr()[rows].toarray()) for rows in some])
         x = self._rows(X, reset=False)
-        emission = self._learned(x)
+        emission, parts = self._learned(x), blocks(x)
+        with threads_for(len(parts[0]) * self._work):
+            return torch.cat([self._joint_of(emission, rows) for rows in parts])
+
+    def _joint_of(self, emission: Columns, x: Tensor) -> Tensor:
+        """log p(x, y) of each class, (n, classes)."""
         params = {"eta": torch.from_numpy(self.eta_).unsqueeze(0)}
-        parts = blocks(x)
-        with threads_for(len(parts[0]) * len(self.classes_) * x.shape[1]):
-            joint = torch.cat([emission.log_prob(params, rows)[:, 0] for rows in parts])
-        return joint.add_(torch.from_numpy(self.class_prior_).log())
+        return emission.log_prob(params, x)[:, 0] + torch.from_numpy(self.class_prior_).log()
+
+    # --- as a function of the rows ------------------------------------------------------------------------------
+    @property
+    def _score(self) -> Literal["log_prob"]:
+        return "log_prob"
+
+    def _points(self, X: Any) -> Tensor:
+        self._check_fitted()
+        if self._of_texts:
+            raise DataError("The NaiveBayes was fitted on texts, which have no small changes: gradients need numbers.")
+        x = self._rows(X, reset=False)
+        check_finite(x, "X", getattr(self, "feature_names_in_", None))
+        self._learned(x)
+        return x.double()
+
+    def _scores(self, x: Tensor) -> Tensor:
+        return _conditional(self._joint_of(self._learned(), x))
+
+    @property
+    def _work(self) -> float:
+        return float(self.eta_.size)
+
+    @property
+    def _ends(self) -> Tensor | None:
+        ends = None if self._of_texts else self._learned().ends()
+        return None if ends is None or bool(ends.isinf().all()) else ends
 
     # --- data at the door ---------------------------------------------------------------------------------------
     def _check_smoothing(self) -> None:
@@ -368,4 +397,4 @@ def _some_of(rows: np.ndarray, width: int) -> list[np.ndarray]:
 
 def _conditional(joint: Tensor) -> Tensor:
     """log p(y | x). Where no class allows a row, all are equally far from it."""
-    return joint.clamp_(min=torch.finfo(joint.dtype).min / 4).log_softmax(1)
+    return joint.clamp(min=torch.finfo(joint.dtype).min / 4).log_softmax(1)

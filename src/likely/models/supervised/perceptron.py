@@ -9,9 +9,10 @@ intercept).
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+import torch
 from sklearn.base import ClassifierMixin
 from torch import Tensor
 
@@ -21,11 +22,12 @@ from ...core.errors import ConvergenceWarning, DataError, ModelFileError, SpecEr
 from ...core.random import seed_of
 from ...core.validation import as_rows, as_weights
 from ..labels import Labelled, as_column, encode_labels, read_labels, shown
+from ..scored import Scored
 
 __all__ = ["Perceptron"]
 
 
-class Perceptron(ClassifierMixin, Labelled):
+class Perceptron(ClassifierMixin, Scored, Labelled):
     """Two classes, one hyperplane. Reports its `mistakes_` and the geometric `margin_` min y(w·x + b)/‖w‖.
 
     It knows no probabilities; for those, use `Classifier`. Data that cannot be separated never ends: after `max_iter`
@@ -111,14 +113,27 @@ class Perceptron(ClassifierMixin, Labelled):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """w·x + b of each row: positive for the second class."""
-        self._check_fitted()
-        x = self._rows(X, reset=False)
-        return (x.double().numpy() @ self.coef_.T + self.intercept_)[:, 0]
+        return self._scores(self._points(X)).numpy()[:, 0]
 
     def predict(self, X: Any) -> np.ndarray:
         """The class on whose side of the hyperplane each row lies."""
         side = (self.decision_function(X) > 0).astype(int)
         return self.classes_[side]
+
+    @property
+    def _score(self) -> Literal["pairs"]:
+        return "pairs"
+
+    def _points(self, X: Any) -> Tensor:
+        self._check_fitted()
+        return self._rows(X, reset=False).double()
+
+    def _scores(self, x: Tensor) -> Tensor:
+        return x @ torch.from_numpy(self.coef_.T.copy()) + torch.from_numpy(self.intercept_)
+
+    @property
+    def _affine(self) -> bool:
+        return True
 
     def _rows(self, X: Any, *, reset: bool) -> Tensor:
         rows = as_rows(self, X, reset=reset)

@@ -15,13 +15,15 @@ from typing import Any
 import numpy as np
 import torch
 from sklearn.utils.validation import check_is_fitted
-from torch import Tensor, nn
+from torch import Tensor
 
-from ...core.errors import DataError, SpecError
+from ...core.errors import SpecError
 from ...core.threads import threads_for
 from ...models import Classifier, GaussianProcess, Regressor
 from ...models.supervised.base import as_array
-from ...robust.victims import Victim, victim_of
+from ...robust.functions import evaluating, rows_for
+from ...robust.victim import Scoring
+from ...robust.victims import scoring_of
 from .places import places_of, region_of, which_positions
 
 __all__ = ["Output", "asked_output", "differentiable"]
@@ -99,7 +101,7 @@ class _Fitted(Output):
 
     def __init__(self, model: Any, of: str) -> None:
         check_is_fitted(model)
-        self.victim: Victim = victim_of(model, purpose="explanations by gradients")
+        self.victim: Scoring = scoring_of(model, purpose="explanations by gradients")
         self.of = of
         self.classes = model.classes_ if isinstance(model, Classifier) else None
 
@@ -141,26 +143,20 @@ class _Process(Output):
         self.classes = model.__dict__.get("classes_")
 
     def read(self, X: Any) -> Tensor:
-        return self.model._rows(X)
+        return self.model._points(X)
 
     def scores(self, x: Tensor) -> Tensor:
         return of_scores(self.model._scores(x), self.of)
 
 
 class _Function(Output):
-    """Any function from rows (n, …) to numbers (n,) or (n, k), such as a module."""
+    """Any function from rows (n, …) to numbers (n,) or (n, k); a module answers as `eval` has it, whatever its mode."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
-        self.function = function
+        self.function = evaluating(function)
 
     def read(self, X: Any) -> Tensor:
-        x = X.detach() if isinstance(X, Tensor) else torch.from_numpy(np.array(X))
-        weights = self.function.parameters() if isinstance(self.function, nn.Module) else iter(())
-        like = next(weights, x if x.is_floating_point() else torch.empty(0))
-        x = x.to(like.device, like.dtype)
-        if x.ndim < 2 or not len(x) or not bool(x.isfinite().all()):
-            raise DataError(f"X must have rows (n, …) of finite numbers; found shape {tuple(x.shape)}.")
-        return x
+        return rows_for(self.function, X)
 
     def scores(self, x: Tensor) -> Tensor:
         given = self.function(x)
@@ -173,7 +169,7 @@ class _Function(Output):
 def differentiable(model: Any, of: str = "auto", at: Any = None) -> Output:
     """The output of a model that has gradients; of a model that answers at positions, the mean over those `at`.
 
-    >>> differentiable(nn.Linear(2, 3)).of
+    >>> differentiable(torch.nn.Linear(2, 3)).of
     'output'
     """
     labelled = isinstance(model, Classifier) or (isinstance(model, GaussianProcess) and hasattr(model, "predict_proba"))

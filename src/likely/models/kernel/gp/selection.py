@@ -7,9 +7,11 @@ import torch
 from sklearn.cluster import kmeans_plusplus
 from torch import Tensor
 
-from ....core.errors import DataError
+from ....core.errors import DataError, SpecError
+from ....likelihoods import Likelihood, Target
+from .fitting import exact
 
-__all__ = ["choose_inducing", "inducing_points", "refuse_many"]
+__all__ = ["choose_inducing", "inducing_points", "refuse_many", "suitable_points"]
 
 MOST_ROWS = 10_000
 """Rows (times latent functions) beyond which K is too large to hold and to factor."""
@@ -29,6 +31,26 @@ def inducing_points(x: Tensor, inducing: int | str | None, seed: int) -> Tensor 
     if isinstance(inducing, str):
         return None if len(x) <= AUTO_ROWS else choose_inducing(x, AUTO_POINTS, seed)
     return choose_inducing(x, int(inducing), seed)
+
+
+def suitable_points(
+    x: Tensor, inducing: int | str | None, likelihood: Likelihood, target: Target, seed: int
+) -> Tensor | None:
+    """Inducing points for a likelihood, or None for all rows; a refusal where neither would do.
+
+    >>> from likely.likelihoods import Poisson
+    >>> suitable_points(torch.zeros(10, 1), "auto", Poisson(), Target(), seed=0) is None
+    True
+    """
+    if exact(likelihood):
+        return inducing_points(x, inducing, seed)
+    if isinstance(inducing, int | np.integer):
+        raise SpecError(
+            f"GaussianProcess(inducing={inducing}) needs normal noise of one σ; {likelihood!r} has Laplace's "
+            "approximation of all rows: leave inducing out."
+        )
+    refuse_many(len(x), likelihood.size(target) - likelihood.shared(target), "fit a sample of the rows")
+    return None
 
 
 def refuse_many(rows: int, functions: int, remedy: str) -> None:
