@@ -60,15 +60,13 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
                 ensure_all_finite=False,
                 skip_check_array=False,
             )
-        except (
-            ValueError,
-            TypeError,
-        ) as error:  # of pandas, TypeError where columns of dates or categories meet numbers
-            text = isinstance(error, TypeError) or any(words in str(error) for words in NOT_NUMBERS)
+        except (ValueError, TypeError) as error:
             columns = _text_columns(X)
+            if isinstance(error, TypeError) and not columns:
+                raise  # of pandas it is where columns of dates or categories meet numbers; else an object is no number
+            text = isinstance(error, TypeError) or any(words in str(error) for words in NOT_NUMBERS)
             has = f"values that are not numbers{columns}" if columns else "text where numbers are needed"
-            told = f"X has {has}; {_tables(estimator)}"
-            raise DataError(told if text else _named("X", error)) from error
+            raise DataError(f"X has {has}; {_tables(estimator)}" if text else _named("X", error)) from error
         x = _shared(_numbers(array, estimator, X))
     check_finite(x, "X", getattr(estimator, "feature_names_in_", None), missing=missing)
     return x
