@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 import torch
 from scipy import stats
-from scipy.sparse import csr_array
 from sklearn.datasets import load_digits, load_iris, load_wine
 from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from sklearn.utils.estimator_checks import check_estimator
@@ -437,55 +436,3 @@ def test_a_fit_that_fails_leaves_no_model_behind():
         model.fit(X, np.zeros(len(y)))
     with pytest.raises(ValueError, match="not fitted"):
         model.predict(X)
-
-
-@pytest.mark.parametrize("likelihood", [Bernoulli(), Poisson(), Categorical(4)])
-@pytest.mark.parametrize("smoothing", [1.0, 0.0])
-def test_entries_of_sparse_rows_say_what_the_dense_rows_say(likelihood, smoothing):
-    """Also with weights, missing labels, columns without an entry, and values that a class never has (log p = −∞)."""
-    rng = np.random.default_rng(0)
-    dense = rng.poisson(0.15, size=(200, 30)).clip(max=1 if isinstance(likelihood, Bernoulli) else 3).astype(float)
-    dense[:, 7], dense[:, 8] = 0, 1
-    y, weight = rng.integers(0, 3, 200).astype(float), rng.uniform(0.5, 2, 200)
-    y[:5] = np.nan
-    told, known = (
-        NaiveBayes(likelihood, smoothing=smoothing).fit(rows, y, sample_weight=weight)
-        for rows in (csr_array(dense), dense)
-    )
-    np.testing.assert_allclose(told.eta_, known.eta_, rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(told.totals_[:, 0], known.totals_[:, 0], rtol=1e-12)
-    other = dense[:50].copy()
-    other[:, 8] = rng.integers(0, 2, 50)
-    for rows in (dense, other):
-        np.testing.assert_allclose(
-            told.joint_log_prob(csr_array(rows)), known.joint_log_prob(rows), rtol=1e-9, atol=1e-9
-        )
-        np.testing.assert_array_equal(told.predict(csr_array(rows)), known.predict(rows))
-
-
-def test_sparse_rows_agree_with_scikit_learn_and_many_columns_take_no_more_memory_than_their_parameters():
-    """200,000 columns: rows × columns in float64 would be 4.8 GB."""
-    rng = np.random.default_rng(0)
-    rows, columns, count = 3000, 200_000, 15_000
-    place = rng.integers(0, rows, count), rng.integers(0, columns, count)
-    X = csr_array((np.ones(count), place), shape=(rows, columns))
-    X.data[:] = 1
-    y = rng.integers(0, 2, rows)
-    tracemalloc.start()
-    model = NaiveBayes(Bernoulli()).fit(X, y)
-    ours = model.predict_log_proba(X)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 4e8
-    np.testing.assert_allclose(ours, BernoulliNB().fit(X, y).predict_log_proba(X), rtol=1e-6, atol=1e-6)
-
-
-def test_an_entry_outside_the_support_is_named_by_column_and_row():
-    X = csr_array(([1.0, 2.5, 1.0], ([0, 3, 2], [1, 4, 0])), shape=(5, 6))
-    with pytest.raises(DataError, match=r"column '4' of X has .* \(2\.5 at row 3\); Poisson needs"):
-        NaiveBayes(Poisson()).fit(X, [0, 1, 0, 1, 0])
-    model = NaiveBayes(Poisson()).fit(abs(X).ceil(), [0, 1, 0, 1, 0])
-    with pytest.raises(DataError, match=r"column '4' of X has .* \(2\.5 at row 3\)"):
-        model.predict(X)
-    with pytest.raises(DataError, match=r"X has 5 features, but NaiveBayes is expecting 6"):
-        model.predict(X[:, :5])

@@ -17,10 +17,9 @@ from scipy.sparse import issparse
 from sklearn.base import ClassifierMixin
 from torch import Tensor, distributions
 
-from ...core import distributed
 from ...core.declared import FORM, SIMPLEX, TABLE, Array, Arrays, Values, maybe
 from ...core.draws import count_of, form_of, in_form
-from ...core.errors import DataError, ModelFileError, SpecError
+from ...core.errors import DataError, ModelFileError
 from ...core.random import isolated
 from ...core.spec import require
 from ...core.threads import threads_for
@@ -28,23 +27,17 @@ from ...core.validation import as_rows, as_weights, check_finite
 from ...likelihoods import Normal
 from ..emissions import Columns
 from ..emissions.part import blocks
-from ..labels import Labelled, as_column, encode_labels, read_labels, several_classes, shown
+from ..labels import Labelled, as_column, encode_labels, read_labels, several_classes
 from ..scored import Scored
 from ..supervised.texts import is_auto, texts_of
 from . import sparse_columns
-from .text_classes import TextClasses, counted
+from .sparse_classes import BACKGROUND, SparseClasses, add_rows, numbered, some_of
+from .text_classes import counted
 
 __all__ = ["NaiveBayes"]
 
-BACKGROUND = 1e-9
-"""The weight, in rows, with which each class also sees the rows of all others: no spread is 0."""
 
-
-DENSE = 1 << 22
-"""Numbers of sparse rows that become dense at a time."""
-
-
-class NaiveBayes(TextClasses, ClassifierMixin, Scored, Labelled):
+class NaiveBayes(SparseClasses, ClassifierMixin, Scored, Labelled):
     """One likelihood for all columns, a list with one for each, a dict by the names of columns, or a `Product`.
 
     `smoothing` is how often each class is taken to have seen each label, beside the data, in columns of labels
@@ -52,7 +45,8 @@ class NaiveBayes(TextClasses, ClassifierMixin, Scored, Labelled):
     A missing value (NaN) does not count, nor does a row without a label.
 
     X may be a sparse matrix of SciPy: with one likelihood of labels or counts for all columns (`Bernoulli`, `Poisson`)
-    only its entries are looked at; with others its rows become dense a few at a time.
+    only its entries are looked at; with others its rows become dense a few at a time, which needs likelihoods with
+    sufficient statistics. So it is in `partial_fit`.
 
     X may be texts, a list of strings: then each class is a distribution of the words and pairs of words that its texts
     have (multinomial, each word counted once per text), cut as `tokens` says: "auto", `Bag(…)`, `Words(…)`, … .
@@ -113,69 +107,38 @@ class NaiveBayes(TextClasses, ClassifierMixin, Scored, Labelled):
         first = not self.__sklearn_is_fitted__()
         if texts_of(X) is not None:
             raise DataError("partial_fit takes numbers; the words of texts are learned from all of them: use fit.")
-        x = self._rows(X, reset=first)
         if first and classes is None:
             raise DataError("classes must be passed on the first call to partial_fit: these rows may lack some.")
-        known = self.classes_ if classes is None else several_classes(np.asarray(classes), "classes")
-        if not first and not np.array_equal(known, self.classes_):
-            raise DataError(f"classes has {shown(known)}, but the first call said {shown(self.classes_)}.")
-        self.classes_, self.form_ = known, form_of(X)
+        if issparse(X):
+            return self._partial_sparse(X, y, classes, sample_weight)
+        x = self._rows(X, reset=first)
+        self.classes_, self.form_ = self._known(classes, first), form_of(X)
         labels, missing = self._labels(y, len(x))
-        index = encode_labels(labels, missing, known)
+        index = encode_labels(labels, missing, self.classes_)
         weight = counted(missing, as_weights(sample_weight, x))
         emission = self._emission(x, weight) if first else self._learned(x)
         if not first:
             emission.bind(x, weight)
             emission.origin = torch.from_numpy(self.origin_)  # that of the sums so far
-        for part in emission.parts:
-            if part.width() is None:
-                raise SpecError(
-                    f"partial_fit cannot add rows to {part.likelihood!r}, which has no sufficient statistics; use fit."
-                )
+        self._refuse_without_sums(emission, "partial_fit", "use fit")
         return self._learn(emission, x, index, weight, None if first else self.totals_)
-
-    def _fit_sparse(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        """Learn from rows of which most numbers are 0: from their entries, or a block of them dense at a time."""
-        X = X.tocsr()
-        if self._fit_entries(X, y, sample_weight):
-            return self
-        if X.shape[0] * X.shape[1] <= DENSE:
-            return self.fit(X.toarray(), y, sample_weight)
-        labels, missing = self._labels(y, X.shape[0])
-        classes = several_classes(labels[~missing], "y")
-        weight = counted(missing, as_weights(sample_weight, labels)).numpy()
-        for rows in _some_of(np.flatnonzero(weight), X.shape[1]):
-            self.partial_fit(X[rows].toarray(), labels[rows], classes, weight[rows])
-        return self
-
-    def _fit_entries(self, X: Any, y: Any, sample_weight: Any) -> bool:
-        """Learn from entries alone; False where that cannot be done."""
-        names = getattr(self, "feature_names_in_", None)
-        emission = sparse_columns.emission_of(self.likelihood, X.shape[1], names, BACKGROUND)
-        rows = None if emission is None or 0 in X.shape else sparse_columns.rows_of(X)
-        if emission is None or rows is None:
-            return False
-        self._rows(X[:1].toarray(), reset=True)
-        labels, missing = self._labels(y, rows.shape[0])
-        self.classes_, self.form_ = several_classes(labels[~missing], "y"), "array"
-        weight = counted(missing, as_weights(sample_weight, labels)).numpy()
-        index = np.nan_to_num(encode_labels(labels, missing, self.classes_)).astype(np.int64)
-        self._conclude(emission, sparse_columns.sums_of(emission, rows, index, weight, len(self.classes_)))
-        return True
 
     def _learn(
         self, emission: Columns, x: Tensor, index: np.ndarray, weight: Tensor, before: np.ndarray | None = None
     ) -> Self:
         totals = emission.zeros(1, len(self.classes_))
-        _add(emission, totals, x, torch.from_numpy(np.nan_to_num(index)).long(), weight)
+        add_rows(emission, totals, x, numbered(index), weight)
+        return self._conclude(emission, totals, before)
+
+    def _conclude(self, emission: Columns, totals: dict[str, Tensor], before: np.ndarray | None = None) -> Self:
+        """What the sums say of the classes, with those of earlier rows."""
         if before is not None:
             widths = [total[0, 0].numel() for total in totals.values()]
-            for total, own in zip(totals.values(), torch.from_numpy(before).split(widths, 1), strict=True):
-                total += own.reshape(total.shape)
-        return self._conclude(emission, totals)
-
-    def _conclude(self, emission: Columns, totals: dict[str, Tensor]) -> Self:
-        """What the sums say of the classes."""
+            earlier = torch.from_numpy(before).split(widths, 1)
+            totals = {
+                name: total + own.reshape(total.shape)
+                for (name, total), own in zip(totals.items(), earlier, strict=True)
+            }
         self.class_prior_ = self._prior(totals["rows"][0].numpy())
         self.eta_ = emission.maximise(None, self._smoothed(emission, totals))["eta"][0].numpy()
         sums = [total.reshape(len(self.classes_), -1) for total in totals.values()]
@@ -276,13 +239,14 @@ class NaiveBayes(TextClasses, ClassifierMixin, Scored, Labelled):
         if self._of_texts:
             return self._joint_of_texts(X)
         if issparse(X):
-            emission, rows = self._learned(), sparse_columns.rows_of(X)
+            emission, rows = self._learned(), sparse_columns.rows_of(sparse_columns.as_table(X))
             if rows is not None and sparse_columns.by_entries(emission) and X.shape[1] == self.n_features_in_ > 0:
                 self._check_smoothing()
                 joint = sparse_columns.log_prob_of(emission, torch.from_numpy(self.eta_), rows)
                 return joint.add_(torch.from_numpy(self.class_prior_).log())
-            some = _some_of(np.arange(X.shape[0]), X.shape[1])
-            return torch.cat([self._joint(X.tocsr()[rows].toarray()) for rows in some])
+            table = sparse_columns.as_table(X)
+            some = some_of(np.arange(X.shape[0]), X.shape[1])
+            return torch.cat([self._joint(table[rows].toarray()) for rows in some])
         x = self._rows(X, reset=False)
         emission, parts = self._learned(x), blocks(x)
         with threads_for(len(parts[0]) * self._work):
@@ -375,24 +339,6 @@ class NaiveBayes(TextClasses, ClassifierMixin, Scored, Labelled):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = True
         return tags
-
-
-def _add(emission: Columns, totals: dict[str, Tensor], x: Tensor, index: Tensor, weight: Tensor) -> None:
-    """Add the rows' statistics, each row's to the sums of its class; each process takes its part of the rows."""
-    classes = totals["rows"].shape[1]
-    shard, step = distributed.shard(len(x)), len(blocks(x)[0])
-    for start in range(shard.start, shard.stop, step):
-        rows = slice(start, min(start + step, shard.stop))
-        own = torch.zeros(rows.stop - start, classes, dtype=torch.float64)
-        own.scatter_(1, index[rows].unsqueeze(-1), weight[rows].unsqueeze(-1))
-        emission.accumulate(totals, None, x[rows], own.unsqueeze(1), rows)
-    distributed.sum_(*totals.values())
-
-
-def _some_of(rows: np.ndarray, width: int) -> list[np.ndarray]:
-    """Rows in groups that may become dense."""
-    step = max(1, DENSE // width)
-    return [rows[start : start + step] for start in range(0, len(rows), step)]
 
 
 def _conditional(joint: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from ...likelihoods import Likelihood
 from ..emissions import Columns
 from ..emissions.part import Part
 
-__all__ = ["by_entries", "emission_of", "log_prob_of", "rows_of", "sums_of"]
+__all__ = ["as_table", "by_entries", "check_columns", "emission_of", "log_prob_of", "moments_of", "rows_of", "sums_of"]
 
 
 def emission_of(likelihood: Any, width: int, names: Sequence[str] | None, smoothing: float) -> Columns | None:
@@ -48,6 +48,30 @@ def by_entries(emission: Columns) -> bool:
         return False
     one = Part(first.likelihood, slice(0, 1), first.target, first.names[:1])
     return one.width() is not None
+
+
+def as_table(X: Any) -> csr_array:
+    """Sparse rows of real numbers; entries that are held twice add up as they do in a dense array."""
+    if X.ndim != 2 or X.dtype.kind not in "biuf":
+        raise DataError(f"X must be sparse rows (n, d) of real numbers; found shape {X.shape} of {X.dtype}.")
+    if 0 in X.shape:
+        raise DataError(f"X is empty: its shape is {X.shape}.")
+    return csr_array(X)
+
+
+def moments_of(X: csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The least, the largest and the mean number of each column, of those that are not missing.
+
+    >>> [own.tolist() for own in moments_of(csr_array([[0.0, 3.0], [np.nan, 1.0]]))]
+    [[0.0, 1.0], [0.0, 3.0], [0.0, 2.0]]
+    """
+    rows, width = csr_array(X, dtype=np.float64), X.shape[1]
+    known = ~np.isnan(rows.data)
+    gone = np.bincount(rows.indices[~known], minlength=width)
+    total = np.bincount(rows.indices, np.where(known, rows.data, 0.0), width)
+    ends = [own.toarray() if hasattr(own, "toarray") else own for own in (rows.nanmin(0), rows.nanmax(0))]
+    least, most = (np.asarray(own, dtype=np.float64).ravel() for own in ends)
+    return least, most, total / np.maximum(rows.shape[0] - gone, 1)
 
 
 def rows_of(X: Any) -> csr_array | None:
@@ -77,6 +101,14 @@ def check_entries(emission: Columns, rows: csr_array) -> None:
         raise
 
 
+def check_columns(likelihood: Any, X: csr_array) -> None:
+    """Raise a `DataError` that names the column and row of a number outside the support of one likelihood of all."""
+    if isinstance(likelihood, Likelihood) and not likelihood.event_dim:
+        columns = X.tocsc()
+        for place in range(X.shape[1]):
+            likelihood.check(torch.from_numpy(columns[:, [place]].toarray()[:, 0]), f"column '{place}' of X")
+
+
 def _bad(likelihood: Likelihood, values: Tensor) -> bool:
     try:
         likelihood.check(values)
@@ -89,7 +121,7 @@ def sums_of(emission: Columns, rows: csr_array, index: np.ndarray, weight: np.nd
     """Σ w and Σ w T(x) of each class and column, as `Columns.accumulate` gives them; sets the emission's origin."""
     (part,) = emission.parts
     check_entries(emission, rows)
-    emission.origin = torch.from_numpy(np.asarray(rows.sum(0)) / rows.shape[0])
+    emission.origin = torch.from_numpy(np.asarray(rows.sum(0)) / rows.shape[0])  # of no matter to integers
     heavy = np.bincount(index, weight, classes)
     zero = part.likelihood.statistics(torch.zeros(1, rows.shape[1], dtype=torch.float64), emission.origin)
     column = torch.from_numpy(rows.indices.astype(np.int64))
