@@ -265,7 +265,7 @@ CASES = [
     pytest.param(example, id=f"{name}{index}") for name, own in EXAMPLES.items() for index, example in enumerate(own)
 ]
 BASES = {"Learned", "Labelled", "Supervised", "Averaged", "LinearGaussianModel", "KernelMachine"}
-BASES |= {"SparseClasses", "Table", "TextClasses", "TextColumn"}
+BASES |= {"Scored", "SparseClasses", "Table", "TextClasses", "TextColumn"}
 """What models are made of, and the encoder of tables: none is a model by itself."""
 
 
