@@ -42,7 +42,7 @@ from .formulas import opened, unpacked
 from .inputs import kind_of, read_inputs
 from .linear_reports import LinearReports
 from .offset import offset_of, part_of, with_offset
-from .sizes import check_positions, check_shape, times_larger
+from .sizes import check_shape, is_at_each_step, times_larger
 from .targets import (
     dataset_of,
     entries_of,
@@ -88,8 +88,8 @@ class Supervised(LinearReports, Reports, Estimator):
         """The likelihood in force, for the targets seen in `fit`."""
         raise NotImplementedError
 
-    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
-        """y as a tensor (n, *positions, *event); missing targets are NaN."""
+    def _targets(self, y: Any, rows: int, positions: tuple[int, ...] | None, *, reset: bool) -> Tensor:
+        """y as a tensor (n, *positions, *event), at these positions unless they are None; missing targets are NaN."""
         raise NotImplementedError
 
     def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:
@@ -122,7 +122,7 @@ class Supervised(LinearReports, Reports, Estimator):
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
         self.target_ = self._target(likelihood, targets)
         coupled = is_coupled(self)
-        given = self._weights(sample_weight, x, whole=coupled)
+        given = self._weights(sample_weight, x, self.positions_, whole=coupled)
         x = self._informed(x, targets, given)
         self.in_shape_ = x.shape if isinstance(x, Rows) else tuple(x.shape[1:])
         data = dataset_of(likelihood, x, targets, given, torch.float64, offsets_of_targets(self, x), whole=coupled)
@@ -198,7 +198,8 @@ class Supervised(LinearReports, Reports, Estimator):
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
         coupled = is_coupled(self)
-        given = self._weights(w, x, whole=coupled)
+        positions = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
+        given = self._weights(w, x, positions, whole=coupled)
         data = dataset_of(likelihood, x, targets, given, dtype, offsets_of_targets(self, x), whole=coupled)
         data = self._reweighted(data)
         _, data = with_offset(likelihood, data, offset_of(self, x, offset, exposure, needed=self.offset_))
@@ -211,14 +212,13 @@ class Supervised(LinearReports, Reports, Estimator):
 
     def _read_targets(self, y: Any, x: Inputs, *, reset: bool) -> Tensor:
         """y of each row, or of each position of the answers, as `_targets` reads them."""
-        targets = self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
-        if not reset:
-            check_positions(self, tuple(targets.shape), x)
-        return targets
+        return self._targets(*entries_of(self, y, x, reset=reset), reset=reset)
 
-    def _weights(self, sample_weight: Any, x: Inputs, *, whole: bool = False) -> Tensor | None:
-        """Of each target, or of each whole row."""
-        offsets, positions = (None, ()) if whole else (offsets_of_targets(self, x), self.positions_)
+    def _weights(
+        self, sample_weight: Any, x: Inputs, positions: tuple[int, ...], *, whole: bool = False
+    ) -> Tensor | None:
+        """Of each target, at these positions of a row, or of each whole row."""
+        offsets, positions = (None, ()) if whole else (offsets_of_targets(self, x), positions)
         return weights_of(sample_weight, x, offsets, positions)
 
     # --- questions ----------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ class Supervised(LinearReports, Reports, Estimator):
         (eta, weights), offsets = self.posterior_.members(x), offsets_of_targets(self, x)
         if offsets is not None:
             return self.likelihood_.joint(eta, weights, offsets)
-        length = self.positions_[0]
+        length = x.shape[1] if is_at_each_step(self) else self.positions_[0]  # type: ignore[union-attr]
         offsets = torch.arange(0, len(x) * length + 1, length)
         return self.likelihood_.joint(eta.flatten(1, 2), weights, offsets, length)
 

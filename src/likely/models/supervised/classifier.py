@@ -35,8 +35,7 @@ from .base import Supervised, as_array
 from .class_weights import class_weights, restore_class_weights, times_class_weights
 from .formulas import unpacked
 from .offset import part_of
-from .sizes import any_size, check_positions
-from .targets import entries_of, is_coupled, rows_of
+from .targets import check_targets, entries_of, is_coupled
 from .texts import with_evidence
 
 __all__ = ["Classifier"]
@@ -154,10 +153,9 @@ class Classifier(ClassifierMixin, Supervised):
         x = self._rows(X)
         predicted = self._most_probable(x, self._offset(x, offset, exposure))
         labels, missing = self._labels(*entries_of(self, y, x, reset=False), reset=False)
-        weight = self._weights(sample_weight, x)
+        weight = self._weights(sample_weight, x, labels.shape[1:])
         counts = np.ones(len(labels)) if weight is None else weight.numpy()
-        check_positions(self, labels.shape, x)
-        weights = (counts if counts.ndim > 1 else counts.reshape(-1, *(1 for _ in self.positions_))) * ~missing
+        weights = (counts if counts.ndim > 1 else counts.reshape(-1, *(1 for _ in labels.shape[1:]))) * ~missing
         if not weights.any():
             raise DataError("y has no label to score: every one is missing, or has no sample_weight.")
         return float(np.average(predicted == labels, weights=weights))
@@ -200,8 +198,8 @@ class Classifier(ClassifierMixin, Supervised):
     def _target(self, likelihood: Likelihood, y: Tensor) -> Target:
         return Target(classes=len(self.classes_))
 
-    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
-        labels, missing = self._labels(y, rows, reset=reset)
+    def _targets(self, y: Any, rows: int, positions: tuple[int, ...] | None, *, reset: bool) -> Tensor:
+        labels, missing = self._labels(y, rows, positions, reset=reset)
         if reset:
             self.classes_ = self._classes(labels[~missing], y)
             self._check_classes(self._likelihood())
@@ -218,15 +216,16 @@ class Classifier(ClassifierMixin, Supervised):
             return several_classes(labels)
         return classes_in_order(labels, y, as_spec(self.likelihood, Likelihood, "likelihood"))
 
-    def _labels(self, y: Any, rows: int, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+    def _labels(
+        self, y: Any, rows: int, positions: tuple[int, ...] | None, *, reset: bool
+    ) -> tuple[np.ndarray, np.ndarray]:
         if self.missing_label is not None and not isinstance(self.missing_label, int | np.integer):
             raise SpecError(f"missing_label={self.missing_label!r} must be an integer, such as −1, or None.")
         labels, missing = read_labels(y, type(self).__name__, rows=rows, missing_label=self.missing_label)
-        if reset or self.positions_ == ():
+        if reset or positions == ():
             labels, missing = as_column(labels, missing)
-        free = not reset and any_size(self) and labels.ndim == 1 + len(self.positions_)  # as many as X has pixels
-        if not reset and not free and labels.shape[1:] != self.positions_:
-            raise DataError(f"y has shape {labels.shape}; the model was fitted on labels {rows_of(self.positions_)}.")
+        if not reset:
+            check_targets(self, "labels", labels.shape, positions)
         return labels, missing
 
     def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:

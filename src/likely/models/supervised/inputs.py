@@ -17,7 +17,7 @@ from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows, offsets_from
 from ...data.sparse_rows import SparseRows
 from ...networks import Network
-from .sizes import check_channels, grey_images
+from .sizes import STEPS, check_channels, check_steps, grey_images
 from .texts import network_of, text_rows
 
 __all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
@@ -28,6 +28,8 @@ KINDS = {
     "graph": "graphs",
     "sparse row": "sparse rows",
 }
+REMEDIES = {"sparse row": " X.toarray() makes such.", "sequence": f" {STEPS}."}
+"""What to say of rows of another kind than rows of one shape."""
 
 
 def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
@@ -41,15 +43,16 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
         return _of_any_length(model, X)
     if rows is None and known == "tensor":
         check_channels(model, X)
+        check_steps(model, X)
     if rows is None and known in (None, "tensor"):
         return as_rows(model, X, reset=reset)
     if rows is None:
         rows = _one_length(X) if known == "sequence" else _sparse(model, X) if known == "sparse row" else None
     kind = "tensor" if rows is None else kind_of(rows)
-    if (kind, known) == ("sequence", "tensor") and _takes_ragged(model):
+    if (kind, known) == ("sequence", "tensor") and network_of(model).any_length:
         known = kind
     if known not in (None, kind):
-        remedy = " X.toarray() makes such." if (kind, known) == ("sparse row", "tensor") else ""
+        remedy = REMEDIES.get(kind, "") if known == "tensor" else ""
         raise DataError(f"X has {KINDS[kind]}; the model was fitted on {KINDS[str(known)]}.{remedy}")
     assert rows is not None
     width = rows.shape[0] if not rows.positional else 1 if rows.features.ndim == 1 else rows.features.shape[1]
@@ -88,14 +91,6 @@ def _of_any_length(model: Any, X: Any) -> Tensor:
         form = ", ".join(("n", "steps", *map(str, fitted[1:])))
         raise DataError(f"X has shape {tuple(x.shape)}; the model was fitted on sequences ({form}).")
     return x
-
-
-def _takes_ragged(model: Any) -> bool:
-    """Whether a model that was fitted on sequences of one length answers for those of several.
-
-    Targets at each step of an array are no list, so that there the form of the answers is fixed.
-    """
-    return network_of(model).any_length and not model.positions_
 
 
 def kind_of(x: Inputs) -> str:

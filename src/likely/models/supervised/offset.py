@@ -17,6 +17,7 @@ from ...data.rows import Inputs, Ragged, Rows
 from ...inference.dataset import Dataset
 from ...likelihoods import Likelihood
 from ...likelihoods.offset import _WithOffset
+from .sizes import positions_of
 from .targets import is_coupled, offsets_of_targets
 
 __all__ = ["offset_of", "part_of", "with_offset"]
@@ -86,15 +87,17 @@ def _entries(model: Any, x: Inputs, given: Any, name: str) -> Tensor:
     width = model.likelihood_.offsets(model.target_)
     starts = offsets_of_targets(model, x)
     entries = len(x) if starts is None else int(starts[-1])
-    whole = (entries, *model.positions_, width)
+    known = positions_of(model, x)
+    positions = model.positions_ if known is None else known
+    whole = (entries, *positions, width)
     values = _numbers(given, name)
     if values.ndim == 0 and width == 1:
         return torch.full(whole, float(values), dtype=torch.float64)
     if starts is not None and isinstance(x, Rows) and len(values) == len(x) != entries:
         values = np.repeat(values, starts.diff().numpy(force=True), axis=0)
     if width == 1 and values.shape == (entries,):
-        values = values.reshape(entries, *(1 for _ in model.positions_))
-    if width == 1 and values.ndim == 1 + len(model.positions_):
+        values = values.reshape(entries, *(1 for _ in positions))
+    if width == 1 and values.ndim == 1 + len(positions):
         values = values[..., None]
     if values.shape[:1] != (entries,) or values.shape[-1:] != (width,) or values.ndim != len(whole):
         wanted = str(whole[:-1] if width == 1 else whole)

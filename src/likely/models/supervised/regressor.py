@@ -22,8 +22,7 @@ from ..labels import as_entries
 from .base import Supervised, as_array
 from .formulas import unpacked
 from .offset import part_of
-from .sizes import any_size
-from .targets import rows_of
+from .targets import check_targets
 
 __all__ = ["Regressor"]
 
@@ -110,9 +109,10 @@ class Regressor(RegressorMixin, Supervised):
         X, y, sample_weight, offset, exposure = unpacked(X, y, sample_weight, offset, exposure)
         x = self._rows(X)
         predicted = self._mean(x, self._offset(x, offset, exposure))
-        targets = self._read_targets(y, x, reset=False).numpy().reshape(len(predicted), -1)
+        given = self._read_targets(y, x, reset=False)
+        targets = given.numpy().reshape(len(predicted), -1)
         predicted = predicted.reshape(targets.shape)
-        weight = self._weights(sample_weight, x)
+        weight = self._weights(sample_weight, x, tuple(given.shape[1:]))
         if weight is not None and weight.ndim > 1:
             raise DataError("R² takes a sample_weight for each row, (n,), not for each position.")
         counts = np.ones(len(predicted)) if weight is None else weight.numpy()
@@ -133,7 +133,7 @@ class Regressor(RegressorMixin, Supervised):
             raise SpecError(f"likelihood={likelihood!r} describes classes, not numbers; use Classifier.")
         return likelihood
 
-    def _targets(self, y: Any, rows: int, *, reset: bool) -> Tensor:
+    def _targets(self, y: Any, rows: int, positions: tuple[int, ...] | None, *, reset: bool) -> Tensor:
         if y is None:
             raise DataError(f"{type(self).__name__} requires y to be passed, but the target y is None.")
         if isinstance(y, Tensor):
@@ -145,10 +145,8 @@ class Regressor(RegressorMixin, Supervised):
         likelihood = self._likelihood()
         if array.ndim < 1 + likelihood.event_dim:
             raise DataError(f"y has shape {array.shape}; {likelihood!r} needs a vector for each row: (n, d).")
-        free = not reset and self.positions_ and any_size(self) and array.ndim == 1 + len(self.positions_)
-        if not reset and not free and array.shape[1:] != (*self.positions_, *self.target_.shape):
-            fitted = rows_of((*self.positions_, *self.target_.shape))
-            raise DataError(f"y has shape {array.shape}; the model was fitted on targets {fitted}.")
+        if not reset:
+            check_targets(self, "targets", array.shape, positions)
         return torch.from_numpy(np.array(array, order="C"))  # a copy: reversed or read-only memory suits torch badly
 
     def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:

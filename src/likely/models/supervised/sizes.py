@@ -1,6 +1,7 @@
-"""Images and series of another size than those of the fit, where the network allows: what may change, and what may not.
+"""Rows of another size than those of the fit, where the network allows: what may change, and what may not.
 
-A network of convolutions whose end is a mean over positions, or an answer for each of them, is the same at any size.
+A network of convolutions whose end is a mean over positions, or an answer for each of them, is the same at any size; a
+network over steps at any length. Where it answers at each position, so many targets there are.
 """
 
 from __future__ import annotations
@@ -13,12 +14,23 @@ import numpy as np
 from torch import Tensor
 
 from ...core.errors import DataError, LikelyWarning
-from ...data.rows import Inputs
+from ...data.rows import Inputs, Rows
 from .texts import network_of
 
-__all__ = ["any_size", "check_channels", "check_positions", "check_shape", "grey_images", "times_larger"]
+__all__ = [
+    "any_size",
+    "check_channels",
+    "check_shape",
+    "check_steps",
+    "grey_images",
+    "is_at_each_step",
+    "positions_of",
+    "times_larger",
+]
 
 ANY = "ConvNet(pool='mean'), ResNet and UNet answer for images of any size"
+SERIES = "ConvNet(pool='mean'), ResNet and UNet answer for series of any length"
+STEPS = "RNN, GRU, LSTM, LRU, Transformer and DeepSets answer for sequences of any length"
 
 
 SIDE = 8
@@ -69,6 +81,18 @@ def check_channels(model: Any, X: Any) -> None:
     raise DataError(f"X has images of {given}; the model was fitted on {known}: (n, {', '.join(map(str, fitted))}).")
 
 
+def check_steps(model: Any, X: Any) -> None:
+    """Raise a `DataError` for sequences of another length than in the fit, for a network that takes that one."""
+    given, fitted = tuple(getattr(X, "shape", ()))[1:], model.in_shape_
+    network = network_of(model)
+    if len(fitted) != 2 or given[1:] != fitted[1:] or given[0] in (0, fitted[0]) or not network.features_at(fitted)[1]:
+        return
+    raise DataError(
+        f"X has sequences of {given[0]} steps; the model was fitted on {fitted[0]}, and {network!r} answers for that "
+        f"length alone; {STEPS}."
+    )
+
+
 def check_shape(model: Any, x: Inputs) -> None:
     """Raise a `DataError` for rows of another shape than those of the fit, unless the network answers for any size."""
     network = network_of(model)
@@ -78,18 +102,32 @@ def check_shape(model: Any, x: Inputs) -> None:
     same = len(given) == len(fitted) and given[:1] == fitted[:1]
     if any_size(model) and same:
         return
-    more = f", and {network!r} answers for that size alone; {ANY}" if len(fitted) == 3 and same else ""
+    series = len(fitted) == 2 and network.features_at(fitted)[1] == 0
+    others = ANY if len(fitted) == 3 else SERIES if series else ""
+    more = f", and {network!r} answers for that size alone; {others}" if same and others else ""
     raise DataError(f"X has rows of shape {given}; the model was fitted on {fitted}{more}.")
 
 
-def check_positions(model: Any, shape: tuple[int, ...], x: Inputs) -> None:
-    """Raise a `DataError` unless targets (n, *positions) of images of another size have one for each pixel."""
-    count = len(model.positions_)
-    if not count or not isinstance(x, Tensor) or tuple(x.shape[1:]) == model.in_shape_:
-        return
-    given, wanted = tuple(shape[1 : 1 + count]), tuple(x.shape[2:])
-    if model.positions_ == model.in_shape_[1:] and given != wanted:
-        raise DataError(f"y has targets at {given} positions, but X has images of {wanted}; they must agree.")
+def is_at_each_step(model: Any) -> bool:
+    """Whether a model of rows of one length has a target at each step of theirs, and answers at each of any number."""
+    if model.kind_ != "tensor" or model.positions_ != model.in_shape_[:1]:
+        return False
+    return not model.plan_.positions and network_of(model).any_length
+
+
+def positions_of(model: Any, x: Inputs) -> tuple[int, ...] | None:
+    """Where the targets of each of these rows stand, (*positions): as in the fit, unless rows have another size.
+
+    () where targets come one row after the other. None if only the network knows.
+    """
+    known: tuple[int, ...] = model.positions_
+    if not known or (isinstance(x, Tensor) and tuple(x.shape[1:]) == model.in_shape_):
+        return known
+    if is_at_each_step(model):
+        return () if isinstance(x, Rows) else tuple(x.shape[1:2])
+    if isinstance(x, Tensor) and any_size(model):
+        return tuple(x.shape[2:]) if known == model.in_shape_[1:] else None
+    return known
 
 
 def times_larger(model: Any, x: Inputs) -> float:

@@ -14,9 +14,11 @@ from ...data.rows import Inputs, Ragged, Rows
 from ...inference.dataset import Dataset
 from ...likelihoods import Likelihood
 from .inputs import answer_offsets, flat_weights, joined
+from .sizes import is_at_each_step, positions_of
 from .texts import network_of
 
 __all__ = [
+    "check_targets",
     "dataset_of",
     "entries_of",
     "is_coupled",
@@ -29,19 +31,38 @@ __all__ = [
 ]
 
 
-def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int]:
-    """y with an entry for each row, or for each position of the answers, one row after the other; how many it needs."""
+def entries_of(model: Any, y: Any, x: Inputs, *, reset: bool) -> tuple[Any, int, tuple[int, ...] | None]:
+    """y with an entry for each row, or for each position of the answers, one row after the other; how many it needs.
+
+    Then the positions of each entry, None if they are still to be seen.
+    """
     rows = x if isinstance(x, Rows) and x.positional else None
     offsets = torch.empty(0) if rows is None else answer_offsets(network_of(model), rows)
     per_position = None if rows is None else joined(y, rows, offsets)
     if reset:
         model.per_position_ = per_position is not None
-    elif (per_position is not None) != model.per_position_:
-        fitted = "each position" if model.per_position_ else "each row"
+    elif (per_position is not None) != is_per_position(model, x):
+        fitted = "each position" if is_per_position(model, x) else "each row"
         raise DataError(f"y has another form than in fit, where it had a target for {fitted} of X.")
-    if per_position is None:
-        return y, len(x)
-    return per_position, int(offsets[-1])
+    positions = None if reset else positions_of(model, x)
+    return (y, len(x), positions) if per_position is None else (per_position, int(offsets[-1]), positions)
+
+
+def is_per_position(model: Any, x: Inputs) -> bool:
+    """Whether the targets of these rows come position by position, as rows differ in how many they have."""
+    return isinstance(x, Rows) and (model.per_position_ or is_at_each_step(model))
+
+
+def check_targets(model: Any, kind: str, shape: tuple[int, ...], positions: tuple[int, ...] | None) -> None:
+    """Raise a `DataError` unless targets (or labels) of this shape stand at these positions; None is any as many."""
+    fitted = (*model.positions_, *model.target_.shape)
+    wanted = fitted if positions is None else (*positions, *model.target_.shape)
+    if shape[1:] == wanted or (positions is None and len(shape) == 1 + len(fitted)):
+        return
+    if wanted == fitted or not positions:
+        raise DataError(f"y has shape {shape}; the model was fitted on {kind} {rows_of(wanted)}.")
+    given, rows = shape[1 : 1 + len(positions)], "images" if len(positions) > 1 else "rows"
+    raise DataError(f"y has targets at {given} positions, but X has {rows} of {positions}; they must agree.")
 
 
 def is_coupled(model: Any) -> bool:
@@ -61,7 +82,9 @@ def is_coupled(model: Any) -> bool:
 
 def offsets_of_targets(model: Any, x: Inputs) -> Tensor | None:
     """Where the targets of each row start, (n + 1,); None where a row has one, or as many as every other."""
-    return answer_offsets(network_of(model), x) if model.per_position_ and isinstance(x, Rows) else None
+    if not isinstance(x, Rows) or not is_per_position(model, x):
+        return None
+    return answer_offsets(network_of(model), x)
 
 
 def weights_of(sample_weight: Any, x: Inputs, offsets: Tensor | None, positions: tuple[int, ...] = ()) -> Tensor | None:
