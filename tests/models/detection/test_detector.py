@@ -19,7 +19,7 @@ from likely.models.detection.cells import cell_likelihood
 from likely.models.detection.detections import drawn
 from likely.models.detection.grids import Grids
 from likely.networks import MLP, ConvNet, ResNet, UNet, ViT
-from likely.optim import Adam
+from likely.optim import SGD, Adam
 
 TINY = MAP(Adam(0.01), epochs=1, batch_size=8)
 FEW = scenes(8, 3, (16, 32))
@@ -165,6 +165,22 @@ def test_boxes_without_labels_are_of_one_class():
     assert model.classes_.tolist() == ["object"]
     assert set(model.detect(FEW[0], threshold=0.0)[0].labels) == {"object"}
     assert model.log_prob(FEW[0], FEW[1]).shape == (8,)
+
+
+def test_a_weight_of_two_is_an_image_twice():
+    """Full batches, one seed: the same units, the same start and the same gradients, but for rounding."""
+    (images, boxes, labels), weight = FEW, np.array([2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 1.0, 1.0])
+    own = np.repeat(np.arange(8), weight.astype(int))
+    repeated = [images[own], [boxes[i] for i in own], [labels[i] for i in own]]
+    whole = MAP(SGD(0.003), epochs=10, batch_size=None)
+    models = [Detector(ConvNet((4,)), strides=(4, 8), inference=whole, random_state=0) for _ in range(2)]
+    models[0].fit(*FEW, sample_weight=weight)
+    models[1].fit(*repeated)
+    first, second = (model.log_prob(*FEW) for model in models)
+    np.testing.assert_allclose(first, second, rtol=1e-4)
+    bare = [np.zeros((0, 4)), *boxes[1:]]
+    with pytest.raises(DataError, match="No image with a box has weight"):
+        Detector(ConvNet((4,)), inference=TINY).fit(images, bare, [[], *labels[1:]], sample_weight=np.eye(8)[0])
 
 
 def test_held_out_images_choose_the_weights():

@@ -109,7 +109,10 @@ class Detector(Reports, Estimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, boxes: Any, labels: Any = None, sample_weight: Any = None) -> Self:
-        """Learn θ from images, their boxes and the boxes' labels; `sample_weight` has a number for each image."""
+        """Learn θ from images, their boxes and the boxes' labels; `sample_weight` has a number for each image.
+
+        An image of weight 2 is the image twice: exactly with full batches, with others on average over their draw.
+        """
         for name in ("posterior_", "_costs"):
             self.__dict__.pop(name, None)
         x = read_images(X)
@@ -121,7 +124,7 @@ class Detector(Reports, Estimator):
         objects = as_objects(there, words, self.classes_)
         weight = as_weights(sample_weight, x)
         inference, device = self._inference(len(x)), device_of(self.device)
-        start = self._start(x, objects)
+        start = self._start(x, objects, weight)
         problem = Problem(
             build=lambda seed: self._module(seed, *start),
             objective=self.objective_,
@@ -178,14 +181,20 @@ class Detector(Reports, Estimator):
             return MAP(AdamW(3e-3), epochs, batch, schedule=Cosine(), clip_norm=200.0, average=EMA(0.99))
         return moving_boxes(as_spec(self.inference, Inference, "inference"))
 
-    def _start(self, x: Tensor, objects: Tensor) -> tuple[Tensor, Tensor, Statistics | None]:
-        """Offsets and units of η, and the units of images."""
+    def _start(self, x: Tensor, objects: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor, Statistics | None]:
+        """Offsets and units of η, and the units of images, each of which counts as often as its weight."""
         grids = self.objective_.grids(x)
         check_room(grids, objects)
+        if weight is not None and not bool(weight.all()):
+            x, objects, weight = (part[weight > 0] for part in (x, objects, weight))
         there = (~objects[..., 0].isnan()).any(1)
-        targets, _ = cell_targets(grids, _some(objects, grids.count, there), len(self.classes_))
-        offset, unit = base_rates(self.likelihood_, targets, grids)
-        return offset, unit, statistics(_some(x, x[0].numel()), self._network().columns(self.in_shape_))
+        if not bool(there.any()):
+            raise DataError("No image with a box has weight: sample_weight is 0 for all of them.")
+        few, some = _spaced(len(x), grids.count, there), _spaced(len(x), x[0].numel())
+        targets, _ = cell_targets(grids, objects[few], len(self.classes_))
+        offset, unit = base_rates(self.likelihood_, targets, grids, None if weight is None else weight[few])
+        columns = self._network().columns(self.in_shape_)
+        return offset, unit, statistics(x[some], columns, None if weight is None else weight[some])
 
     def _module(self, seed: int, offset: Tensor, unit: Tensor, inputs: Statistics | None) -> CellNetwork:
         standard = None if inputs is None else Standardise(*inputs)
@@ -337,14 +346,14 @@ class Detector(Reports, Estimator):
         restore(self, learned, tensors)
 
 
-def _some(rows: Tensor, size: int, there: Tensor | None = None) -> Tensor:
+def _spaced(rows: int, size: int, there: Tensor | None = None) -> Tensor:
     """Rows at equal distances, as many as have `SAMPLE` numbers of this size each; one at least is among those `there`.
 
-    >>> _some(torch.arange(1000), SAMPLE // 100).tolist()[:3]
+    >>> _spaced(1000, SAMPLE // 100).tolist()[:3]
     [0, 10, 20]
     """
-    step = max(1, len(rows) // max(LEAST, SAMPLE // size))
-    chosen = torch.arange(0, len(rows), step)
+    step = max(1, rows // max(LEAST, SAMPLE // size))
+    chosen = torch.arange(0, rows, step)
     if there is not None and not bool(there[chosen].any()):
         chosen = torch.cat([chosen, there.nonzero()[:1, 0]])
-    return rows[chosen]
+    return chosen

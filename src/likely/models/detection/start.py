@@ -14,8 +14,12 @@ FEW = 10
 """Boxes below which a grid begins with the classes and edges of all boxes."""
 
 
-def base_rates(likelihood: Product, targets: Tensor, grids: Grids) -> tuple[Tensor, Tensor]:
+def base_rates(
+    likelihood: Product, targets: Tensor, grids: Grids, weight: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Offsets (grids, size) and units (size,) of η, from targets (n, count, columns) of training images.
+
+    An image counts as often as its `weight` (n,) says.
 
     >>> from likely.likelihoods import Laplace
     >>> from likely.models.detection.cells import cell_likelihood
@@ -26,13 +30,15 @@ def base_rates(likelihood: Product, targets: Tensor, grids: Grids) -> tuple[Tens
     """
     rest = Product({name: part for name, part in likelihood.parts.items() if name != "presence"})
     present = targets[..., 0] == 1
-    everything = targets[present][:, 1:].double()
-    common, unit = rest.baseline(everything, torch.ones(len(everything), dtype=torch.float64))
+    counts = torch.ones(len(targets)) if weight is None else weight
+    times = counts.double().unsqueeze(1).expand(present.shape)
+    common, unit = rest.baseline(targets[present][:, 1:].double(), times[present])
     offsets = []
     for level in range(len(grids.strides)):
-        own = present[:, grids.level == level]
-        log_odds = ((own.sum() + 0.5) / ((~own).sum() + 0.5)).double().log()
-        boxes = targets[:, grids.level == level][own][:, 1:].double()
-        start = rest.baseline(boxes, torch.ones(len(boxes), dtype=torch.float64))[0] if len(boxes) >= FEW else common
+        cells = grids.level == level
+        own, of_cells = present[:, cells], times[:, cells]
+        log_odds = ((of_cells[own].sum() + 0.5) / (of_cells[~own].sum() + 0.5)).log()
+        boxes, of_boxes = targets[:, cells][own][:, 1:].double(), of_cells[own]
+        start = rest.baseline(boxes, of_boxes)[0] if of_boxes.sum() >= FEW else common
         offsets.append(torch.cat([log_odds.view(1), start]))
     return torch.stack(offsets).float(), torch.cat([unit.new_ones(1), unit]).float()

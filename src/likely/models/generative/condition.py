@@ -49,14 +49,14 @@ class ConditionForm:
     scale: tuple[float, ...] = ()
 
     @staticmethod
-    def of(condition: Any) -> ConditionForm:
-        """The form of the conditions of training rows."""
+    def of(condition: Any, weight: Tensor | None = None) -> ConditionForm:
+        """The form of the conditions of training rows, in units for which a row counts as often as its weight."""
         if form_of(condition) != "array" or isinstance(condition, Mapping):
             frame = as_frame(condition, "condition")
             coded = tuple(Coded.of(column_of(frame, name)) for name in frame.columns)
             values = np.column_stack([column.encode(column_of(frame, column.name)) for column in coded])
             numeric = np.array([column.kind == "number" for column in coded])
-            centre, scale = _units(values) if numeric.any() else (np.zeros(len(coded)), np.ones(len(coded)))
+            centre, scale = _units(values, weight) if numeric.any() else (np.zeros(len(coded)), np.ones(len(coded)))
             centre, scale = np.where(numeric, centre, 0.0), np.where(numeric, scale, 1.0)
             return ConditionForm(columns=coded, centre=tuple(centre.tolist()), scale=tuple(scale.tolist()))
         values = _array(condition)
@@ -70,7 +70,7 @@ class ConditionForm:
                 raise DataError("condition has no label in any row; leave it out.")
             return ConditionForm(labels=tuple(levels))
         values = _numbers(values)
-        centre, scale = _units(values.reshape(len(values), -1) if values.ndim < 4 else values)
+        centre, scale = _units(values.reshape(len(values), -1) if values.ndim < 4 else values, weight)
         shape = tuple(values.shape[1:])
         return ConditionForm(numbers=shape, centre=tuple(centre.tolist()), scale=tuple(scale.tolist()))
 
@@ -170,11 +170,12 @@ def _numbers(values: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _units(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _units(values: np.ndarray, weight: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
     """Centre and scale of each column, or of each channel of images."""
     columns = (values.shape[1], *(1,) * (values.ndim - 2))
-    clean = values[~np.isnan(values.reshape(len(values), -1)).any(1)]
-    units = statistics(torch.from_numpy(clean), columns) if len(clean) else None
+    clean = torch.from_numpy(~np.isnan(values.reshape(len(values), -1)).any(1))
+    own = None if weight is None or len(weight) != len(values) else weight[clean]
+    units = statistics(torch.from_numpy(values)[clean], columns, own) if bool(clean.any()) else None
     if units is None:
         return np.zeros(columns[0]), np.ones(columns[0])
     return units.centre.reshape(-1).numpy(), units.scale.reshape(-1).numpy()

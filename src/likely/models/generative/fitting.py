@@ -106,7 +106,11 @@ class _Fitting(Reports, DensityMixin, Estimator):
 
     # --- fitting ------------------------------------------------------------------------------------------------
     def fit(self, X: Any, condition: Any = None, sample_weight: Any = None) -> Self:
-        """Learn θ from rows X: an array (n, d), images (n, c, h, w) or a table; and a condition for each row."""
+        """Learn θ from rows X: an array (n, d), images (n, c, h, w) or a table; and a condition for each row.
+
+        A row of weight 2 is the row twice: exactly with full batches, and with smaller ones on average over their draw.
+        (Adam divides gradients by their size, so that where they are 0 but for rounding, rounding decides.)
+        """
         for learned in ("posterior_", "_costs"):
             self.__dict__.pop(learned, None)
         self._check_arguments()
@@ -121,7 +125,7 @@ class _Fitting(Reports, DensityMixin, Estimator):
         shown = as_shown(x, inference, seed)
         names = getattr(self, "feature_names_in_", None)
         self.columns_ = columns_of(self._likelihood(), shown, self.form_.columns, names, self._number_likelihood)
-        given = self._read_condition(condition, len(x))
+        given = self._read_condition(condition, len(x), weight)
         device = device_of(self.device)
         problem = Problem(
             build=lambda seed: self._built(seed, shown, given, weight),
@@ -172,9 +176,9 @@ class _Fitting(Reports, DensityMixin, Estimator):
         names = getattr(self, "feature_names_in_", None)
         return repr(str(names[column])) if names is not None else str(column)
 
-    def _read_condition(self, condition: Any, rows: int) -> Tensor | None:
+    def _read_condition(self, condition: Any, rows: int, weight: Tensor | None) -> Tensor | None:
         """Learn the form of the training rows' conditions, and give them as numbers."""
-        self.condition_ = None if condition is None else ConditionForm.of(condition)
+        self.condition_ = None if condition is None else ConditionForm.of(condition, weight)
         return self._conditions(condition, rows)
 
     def _conditions(self, condition: Any, rows: int) -> Tensor | None:

@@ -176,9 +176,9 @@ class VAE(_DrawnCode):
         """
         return super().fit(X, condition, sample_weight)
 
-    def _read_condition(self, condition: Any, rows: int) -> Tensor | None:
+    def _read_condition(self, condition: Any, rows: int, weight: Tensor | None) -> Tensor | None:
         self.unlabelled_ = False
-        given = super()._read_condition(condition, rows)
+        given = super()._read_condition(condition, rows, weight)
         if given is not None and self._tells_labels():
             self.unlabelled_ = bool((given.sum(-1) == 0).any())
         return given
