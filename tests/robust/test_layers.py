@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from likely.core.errors import SpecError
+from likely.networks.layers.conv import ChannelNorm
 from likely.robust import PGD, attack, certify_by_intervals, lipschitz
 from likely.robust.layers import Bounded, chain_of, known
 
@@ -19,6 +20,7 @@ POOLS = [
     (nn.AvgPool1d(3, 3, padding=1), (2, 7)),
 ]
 OVERLAPPING = [(nn.AvgPool2d(3, 2), (2, 7, 7)), (nn.AvgPool1d(3, 1, padding=1), (2, 7))]
+WITHOUT_CHANNELS = [(nn.AvgPool1d(3, 2), (7,)), (nn.MaxPool1d(2), (6,)), (nn.MaxPool2d((1, 2)), (4, 4))]
 CONVOLUTIONS = [
     (nn.Conv2d(1, 1, 3, padding=3, padding_mode="circular"), (1, 4, 4)),
     (nn.Conv2d(2, 3, 5, padding=2, padding_mode="circular"), (2, 3, 3)),
@@ -46,7 +48,7 @@ def test_mean_pools_without_overlap_have_their_exact_length(layer, shape):
     assert bound == pytest.approx(exact)
 
 
-@pytest.mark.parametrize(("layer", "shape"), OVERLAPPING + CONVOLUTIONS, ids=str)
+@pytest.mark.parametrize(("layer", "shape"), OVERLAPPING + WITHOUT_CHANNELS + CONVOLUTIONS, ids=str)
 def test_no_length_is_below_the_largest_singular_value(layer, shape, seed):
     torch.manual_seed(seed % 2**31)
     for weight in layer.parameters():
@@ -104,11 +106,15 @@ def test_no_attack_wins_inside_an_interval_of_a_falling_activation(activation, s
 def test_what_would_not_hold_is_refused_by_name():
     hooked = nn.Linear(2, 2)
     hooked.register_forward_hook(lambda module, args, output: 2 * output)
-    for layer, words in (
-        (hooked, "Bounds of a Linear with hooks are not known"),
-        (nn.Softplus(threshold=0), "it jumps"),
-        (nn.BatchNorm1d(2, track_running_stats=False), "without running statistics"),
-        (nn.MaxPool1d(3, 1), "its windows overlap"),
+    for layer, shape, words in (
+        (hooked, (2,), "Bounds of a Linear with hooks are not known"),
+        (nn.Softplus(threshold=0), (2,), "it jumps"),
+        (nn.BatchNorm1d(2, track_running_stats=False), (2,), "without running statistics"),
+        (nn.MaxPool1d(3, 1), (2, 4), "its windows overlap"),
+        (nn.MaxPool1d(3, 1), (4,), "its windows overlap"),  # torch takes such rows for the channels of one series
+        (nn.MaxPool2d((2, 1), 1), (4, 4), "its windows overlap"),
+        (ChannelNorm("layer", 2), (2, 2, 2), "Bounds of a network with a LayerNorm are not known"),
+        (ChannelNorm("group", 2), (2, 2, 2), "Bounds of a network with a GroupNorm are not known"),
     ):
         with pytest.raises(SpecError, match=words):
-            lipschitz(nn.Sequential(layer), (2, 2) if isinstance(layer, nn.MaxPool1d) else (2,))
+            lipschitz(nn.Sequential(layer), shape)

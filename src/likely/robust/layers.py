@@ -95,10 +95,8 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
     elif type(module) is nn.Sequential:
         for layer in module:
             yield from _layers(layer)
-    elif type(module) is ChannelNorm and isinstance(module.norm, BatchNorm):
-        yield module
     else:
-        known(module)
+        known(module.norm if type(module) is ChannelNorm else module)  # type: ignore[arg-type]
         yield module
 
 
@@ -237,8 +235,11 @@ def _standard_length(layer: Standardise, shape: torch.Size) -> float:
 
 
 def _max_pool_length(layer: Any, shape: torch.Size) -> float:
-    kernel, stride = ((v,) * (len(shape) - 1) if isinstance(v, int) else v for v in (layer.kernel_size, layer.stride))
-    if any(k > s for k, s in zip(kernel, stride, strict=True)) or layer.dilation not in (1, (1,), (1, 1)):
+    axes = 1 if type(layer) is nn.MaxPool1d else 2  # also of rows that are series or images without channels
+    kernel, stride, dilation = (
+        (v,) * axes if isinstance(v, int) else v for v in (layer.kernel_size, layer.stride, layer.dilation)
+    )
+    if any(k > s for k, s in zip(kernel, stride, strict=True)) or any(d != 1 for d in dilation):
         raise SpecError(f"The length of {layer!r} is not known: its windows overlap.")
     return 1.0
 
