@@ -6,32 +6,16 @@ import math
 
 import numpy as np
 import pytest
-import torch
+from tests.models.language.conftest import QUICK, TEXTS, log_probs
 
 import likely
 from likely import LanguageModel, MaskedLanguageModel
 from likely.core.checkpoint import Checkpoint
-from likely.core.errors import DataError, LikelyWarning, SpecError
+from likely.core.errors import DataError, SpecError
 from likely.data.text import BPE, Characters, Words
-from likely.inference import HMC, MAP, Ensemble
+from likely.inference import HMC, MAP
 from likely.models.language.masked_model import automatic
-from likely.models.language.masked_reading import window_around
-from likely.networks import GRU, LRU, LSTM, MLP, Transformer
-
-TEXTS = ["to be or not to be", "that is the question", "be that as it may", "not to question it", "so be it"]
-QUICK = MAP("adam(0.01)", epochs=2, batch_size=4)
-
-
-@pytest.fixture(scope="module")
-def model():
-    return MaskedLanguageModel(Transformer(8, 2, 1), context=8, inference=QUICK, random_state=0).fit(TEXTS)
-
-
-def log_probs(model, tokens, place, member=0):
-    """log p at one place by the plain network, called on the whole text with a mask there."""
-    x = torch.tensor(tokens)
-    x[place] = model.vocabulary_.size
-    return model.posterior_.module_of(member).network(x.unsqueeze(0))[0, place, : model.vocabulary_.size].log_softmax(0)
+from likely.networks import GRU, LSTM, Transformer
 
 
 # --- what it answers ------------------------------------------------------------------------------------------------
@@ -49,48 +33,16 @@ def test_log_prob_is_the_sum_over_tokens_hidden_in_their_turn(network):
     assert model.perplexity(TEXTS) == pytest.approx(math.exp(-sum(expected) / many), rel=1e-5)
 
 
-def test_members_are_averaged_in_probability():
-    inference = Ensemble(2, by=QUICK)
-    model = MaskedLanguageModel(GRU(3), context=8, inference=inference, random_state=0).fit(TEXTS)
-    tokens = np.append(model.vocabulary_.encode("to be"), model.vocabulary_.size)
-    mixed = torch.stack([log_probs(model, tokens, 2, member).exp() for member in range(2)]).mean(0)
-    np.testing.assert_allclose(model.predict_dist("to be [mask]").probs[0], mixed, rtol=1e-5)
-    assert model.transform(TEXTS).shape == (5, 2 * 6)
-
-
-def test_what_is_longer_than_the_context_is_read_around_the_token(model):
-    tokens = np.resize(model.vocabulary_.encode("to be or not that is the question it"), 20)
-    text = model.vocabulary_.decode(tokens)
-    starts = window_around(np.arange(20), np.full(20, 20), 8)
-    expected = sum(
-        float(log_probs(model, tokens[start : start + 8], t - start)[tokens[t]]) for t, start in enumerate(starts)
-    )
-    assert model.log_prob(text)[0] == pytest.approx(expected, rel=1e-5)
-    with pytest.warns(LikelyWarning, match=r"text has 21 tokens, and context=8: a mask is filled from the 8 tokens"):
-        model.fill(text + " [mask]")
-
-
-def test_masks_are_filled_by_what_is_most_probable_there(model):
+def test_masks_are_filled_by_what_is_most_probable_there(masked):
     text = "to [mask] or not to [mask]"
-    distribution = model.predict_dist(text)
+    distribution = masked.predict_dist(text)
     assert distribution.batch_shape == (2,)
     known = distribution.probs[:, :-1]  # the last token is that of unknown words, which is no filling
-    words = [model.vocabulary_.words[number] for number in known.argmax(1)]
-    assert model.fill(text) == f"to {words[0]} or not to {words[1]}"
-    assert model.fill([text, "so [mask] it"])[0] == model.fill(text)
-    both = model.predict_dist(["so [mask] it", text])
+    words = [masked.vocabulary_.words[number] for number in known.argmax(1)]
+    assert masked.fill(text) == f"to {words[0]} or not to {words[1]}"
+    assert masked.fill([text, "so [mask] it"])[0] == masked.fill(text)
+    both = masked.predict_dist(["so [mask] it", text])
     np.testing.assert_allclose(both.probs[1:], distribution.probs, rtol=1e-5)
-
-
-def test_a_vector_is_the_mean_of_what_the_network_makes_of_the_tokens(model):
-    tokens = torch.from_numpy(model.vocabulary_.encode(TEXTS[0]))
-    module = model.posterior_.module
-    expected = module.network.hidden(tokens.unsqueeze(0))[0].mean(0)
-    np.testing.assert_allclose(model.transform(TEXTS)[0], expected, rtol=1e-4, atol=1e-6)
-    long = " ".join(TEXTS)
-    coded = torch.from_numpy(model.vocabulary_.encode(long)).split(8)
-    total = sum(module.network.hidden(part.unsqueeze(0))[0].sum(0) for part in coded)
-    np.testing.assert_allclose(model.transform(long)[0], total / sum(map(len, coded)), rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.parametrize("tokens", [Characters(), BPE(270)])
@@ -183,22 +135,20 @@ def test_a_file_gives_it_back_bit_for_bit(next_sentence, tmp_path):
 
 
 # --- refusals -------------------------------------------------------------------------------------------------------
-def test_bad_input_is_named(model):
+def test_bad_input_is_named(masked):
     with pytest.raises(DataError, match=r"text has no \[mask\]: write \[mask\] in place of a token"):
-        model.fill("to be or not")
-    with pytest.raises(DataError, match=r"text\[1\] has no \[mask\]"):
-        model.predict_dist(["[mask]", "to be"])
+        masked.fill("to be or not")
     with pytest.raises(DataError, match=r"texts\[1\] is empty"):
-        model.log_prob(["to be", ""])
+        masked.log_prob(["to be", ""])
     with pytest.raises(DataError, match=r"texts\[0\] has no tokens: Words\(\) finds no tokens in it"):
-        model.transform("  ")
+        masked.transform("  ")
     with pytest.raises(DataError, match="texts has no tokens"):
-        model.perplexity(" ")
+        masked.perplexity(" ")
     with pytest.raises(SpecError, match="follows needs a model that was fitted with next_sentence=True"):
-        model.follows("to be", "or not")
+        masked.follows("to be", "or not")
     with pytest.raises(AttributeError, match=r"MaskedLanguageModel has no sample: .* LanguageModel draws"):
-        _ = model.sample
-    assert np.isfinite(model.log_prob("to sleep perchance")).all()  # unknown words have a token
+        _ = masked.sample
+    assert np.isfinite(masked.log_prob("to sleep perchance")).all()  # unknown words have a token
     strict = MaskedLanguageModel(GRU(2), Characters(), inference=QUICK).fit(TEXTS)
     with pytest.raises(DataError, match=r"text has the character 'z' at position 0, which no training text has"):
         strict.fill("z[mask]")
@@ -210,25 +160,17 @@ def test_a_fraction_is_above_0_and_below_1(mask):
         MaskedLanguageModel(mask=mask).fit(TEXTS)
 
 
-def test_networks_that_see_one_side_are_refused():
-    for network in (LRU(4), MLP((4,))):
-        with pytest.raises(SpecError, match="needs a network that sees tokens on both sides: Transformer, RNN, GRU"):
-            MaskedLanguageModel(network).fit(TEXTS)
-    with pytest.raises(SpecError, match="does not look ahead; a masked language model needs causal=False"):
-        MaskedLanguageModel(Transformer(causal=True)).fit(TEXTS)
+def test_an_inference_that_needs_exact_log_probabilities_is_refused():
     with pytest.raises(
         SpecError, match=r"HMC needs the exact log-probability of each row; Masked.* gives an estimate: use"
     ):
         MaskedLanguageModel(LSTM(2), inference=HMC()).fit(TEXTS)
 
 
-def test_documents_are_lists_of_sentences():
+def test_sentences_go_in_pairs_that_fit_the_context():
     pairs = MaskedLanguageModel(GRU(2), next_sentence=True, inference=QUICK)
-    for texts in (TEXTS, "to be", [], [["to be"], "or not"]):
-        with pytest.raises(DataError, match="must be a list of documents, each a list of sentences"):
-            pairs.fit(texts)
-    with pytest.raises(DataError, match=r"texts\[0\]\[1\] is 3, an int"):
-        pairs.fit([["to be", 3]])
+    with pytest.raises(DataError, match="must be a list of documents, each a list of sentences"):
+        pairs.fit(TEXTS)
     with pytest.raises(SpecError, match="context=2: two sentences"):
         MaskedLanguageModel(GRU(2), context=2, next_sentence=True).fit([["a", "b"]])
     with pytest.raises(DataError, match="first has 1 sentences, second 2; they go in pairs"):

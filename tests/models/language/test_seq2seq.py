@@ -53,16 +53,6 @@ def test_copying_and_reversing_are_learned_to_the_last_string(task, bodies):
     assert model.history_["loss"][-1] < 0.1
 
 
-def test_a_weight_of_zero_is_a_pair_less(seed):
-    """Training sees other batches, so only what cannot be learned without the pair is compared: a target token."""
-    weight = [1.0, 1.0, 0.0]
-    inference = MAP(Adam(0.05), epochs=40, batch_size=None)
-    model = Seq2Seq(GRU(4), GRU(4), tokens=Characters(), inference=inference, random_state=seed)
-    model.fit(["a", "b", "c"], ["x", "y", "z"], sample_weight=weight)
-    kept, dropped = model.log_prob(["a", "b"], ["x", "y"]), model.log_prob(["c"], ["z"])
-    assert kept.min() > dropped.max()
-
-
 PAIR = (GRU(2), GRU(2)), (Transformer(2, 1, 1), Transformer(2, 1, 1))
 
 
@@ -88,12 +78,6 @@ def test_inferences_that_need_rows_fit_it(bodies, inference):
 def test_an_inference_that_needs_more_is_refused_by_name():
     with pytest.raises(SpecError, match=r"Exact needs .*; Seq2Seq has none: use "):
         made(inference=Exact()).fit(GERMAN, ENGLISH)
-
-
-def test_pairs_are_held_out_for_validation():
-    model = made(inference=MAP(epochs=2, validation=(GERMAN[:2], ENGLISH[:2]))).fit(GERMAN, ENGLISH)
-    tokens = sum(len(own.split()) + 1 for own in ENGLISH[:2])
-    assert model.history_["validation"][-1] == pytest.approx(-model.log_prob(GERMAN[:2], ENGLISH[:2]).sum() / tokens)
 
 
 # --- answers ------------------------------------------------------------------------------------------------------
@@ -150,21 +134,6 @@ def test_a_file_that_lost_a_vocabulary_is_refused(translator):
 
 
 # --- bad input ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    ("sources", "targets", "words"),
-    [
-        (["a", ""], ["b", "c"], r"sources\[1\] is empty: it has no characters; leave it out"),
-        (["a", "b"], ["b", ""], r"targets\[1\] is empty"),
-        (["a"], ["b", "c"], "sources has 1 texts and targets has 2; every source needs its target"),
-        ([], [], "sources is an empty list"),
-        (["a", 3], ["b", "c"], r"sources\[1\] is 3, an int; it must be a string"),
-    ],
-)
-def test_pairs_that_are_none_are_named(sources, targets, words):
-    with pytest.raises(DataError, match=words):
-        made().fit(sources, targets)
-
-
 def test_an_empty_target_is_the_end_alone(translator):
     weights = translator.attention_weights("ein Mann", "")
     assert weights.shape == (1, 3)
