@@ -29,6 +29,7 @@ from .layers.conv import (
 )
 from .layers.dropout import Dropout
 from .layers.init import INITS, initialise
+from .layers.memory_order import Flatten
 from .layers.resample import DOWNSAMPLES, Downsample, PositionMean
 from .mlp import MLP
 
@@ -113,7 +114,7 @@ class ConvNet(Network):
         norm = "layer" if self.norm == "group" else self.norm  # one group: a row without positions has no others
         head = MLP(self.hidden, self.activation, self.init, self.dropout, norm)
         features = self._features(shape)
-        pool = PositionMean() if self.pool == "mean" else nn.Flatten()
+        pool = PositionMean() if self.pool == "mean" else Flatten()
         return assembled(in_shape, features=features, pool=pool, head=head.build((width,), out_features))
 
     def body(self, in_shape: Shape) -> nn.Module:

@@ -24,6 +24,7 @@ from ..inference.predictor import Predictor
 from ..networks.layers.activation import Erf
 from ..networks.layers.conv import ChannelNorm, Conv
 from ..networks.layers.dropout import Dropout
+from ..networks.layers.memory_order import Flatten
 from ..networks.layers.norm import BatchNorm, WeightNorm
 from ..networks.layers.resample import Downsample, PositionMean
 from ..networks.layers.standardise import Standardise
@@ -283,6 +284,7 @@ LAYERS: dict[type[nn.Module], Known] = {
     nn.SiLU: Known(_turns_at(-1.2784645428), _constant(1.09984)),
     nn.Mish: Known(_turns_at(-1.1924312145), _constant(1.0885)),
     nn.Flatten: Known(_rising, _constant(1.0)),
+    Flatten: Known(_rising, _constant(1.0)),
     nn.Unflatten: Known(_rising, _constant(1.0)),
     nn.Dropout: Known(_rising, _constant(1.0)),
     Dropout: Known(_rising, _constant(1.0)),

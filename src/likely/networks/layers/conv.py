@@ -12,7 +12,7 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from torch.nn import functional
 from ...core.errors import SpecError
 from ...core.shapes import without_numbers
 from .init import lecun
+from .memory_order import OrderedGradient
 from .norm import norm
 
 __all__ = [
@@ -143,7 +144,7 @@ class Conv(nn.Module):
         if _may_reorder(self.weight):
             return functional.conv2d(x, _channels_last(self.weight), self.bias, self.stride, inside, self.dilation)
         x = functional.conv2d(x.contiguous(), self.weight, self.bias, self.stride, inside, self.dilation)
-        return _ContiguousGradient.apply(x)
+        return OrderedGradient.apply(x, False)
 
     def extra_repr(self) -> str:
         """The choices that differ from a plain convolution."""
@@ -254,28 +255,6 @@ def _may_reorder(weight: Tensor) -> bool:
     """
     ambiguous = weight.shape[1] == 1 or weight[0, 0].numel() == 1
     return not ambiguous or weight.shape[0] % 16 == 0
-
-
-class _ContiguousGradient(torch.autograd.Function):
-    """x itself, whose gradient comes back in the usual order of memory, whatever order the next layer gave it."""
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(x: Tensor) -> Tensor:
-        return x.view_as(x)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Nothing is kept."""
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
-        return gradient.contiguous()
-
-    @staticmethod
-    def jvp(ctx: Any, tangent: Tensor) -> Tensor:  # type: ignore[override]
-        return tangent.view_as(tangent)
 
 
 def _channels_last(weight: Tensor) -> Tensor:
