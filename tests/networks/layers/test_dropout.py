@@ -65,6 +65,25 @@ def test_large_masks_repeat_with_their_generator_and_drop_all_or_nothing():
     assert torch.equal(mask_like(x, 0.0), torch.ones_like(x))
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_large_masks_lie_in_memory_as_the_numbers_do(dtype):
+    """And one generator draws the same bits for any dtype, from the first place in memory to the last."""
+    with drawing(5):
+        plain = mask_like(torch.zeros(2 * MANY), 0.25) > 0
+    for order in (torch.contiguous_format, torch.channels_last):
+        x = torch.ones(20, 10, 10, 10, dtype=dtype).contiguous(memory_format=order).requires_grad_()
+        with drawing(5):
+            mask = mask_like(x, 0.25)
+        assert mask.dtype == dtype
+        assert mask.stride() == x.stride()
+        assert torch.equal(mask.as_strided((2 * MANY,), (1,)) > 0, plain)
+        assert torch.equal(mask.unique(), torch.tensor([0.0, 4 / 3], dtype=dtype))
+        assert not mask.requires_grad
+    with drawing(5):
+        part = mask_like(torch.zeros(20, 10, 10, 20)[..., ::2], 0.25)  # of a matrix with gaps: without them
+    assert torch.equal(part.flatten() > 0, plain)
+
+
 def test_rows_of_a_part_share_its_mask_and_the_masks_do_not_depend_on_how_many_rows_there_are():
     """Three masks of 200 numbers each, for two rows or for five; outside there is one for each row again."""
     with drawing(1), sharing_masks(3):

@@ -82,5 +82,7 @@ def _mask(x: Tensor, p: float) -> Tensor:
     if out == LEVELS:
         return torch.zeros_like(x)
     integers = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None, generator=generator)
-    bits = integers.view(torch.int16)[: x.numel()].view(x.shape)
-    return (bits >= out - LEVELS // 2).to(x.dtype).mul_(LEVELS / (LEVELS - out))
+    bits = integers.view(torch.int16)[: x.numel()]
+    mask = torch.ge(bits, out - LEVELS // 2, out=x.new_empty(x.numel())).mul_(LEVELS / (LEVELS - out))
+    order = torch.empty_like(x, device="meta").stride()  # a product of two orders of memory takes twice as long
+    return mask.as_strided(x.shape, order)
