@@ -11,6 +11,7 @@ from torch import nn
 from likely.networks.layers.activation import Erf
 from likely.networks.layers.conv import ChannelNorm, Conv
 from likely.networks.layers.dropout import Dropout
+from likely.networks.layers.memory_order import Flatten
 from likely.networks.layers.norm import BatchNorm, WeightNorm
 from likely.networks.layers.resample import Downsample, PositionMean
 from likely.networks.layers.standardise import Standardise
@@ -44,6 +45,7 @@ MADE = {
     nn.Softplus: lambda pick: (nn.Softplus(pick([0.3, 1.0, 5.0])), (4,)),
     nn.GELU: lambda pick: (nn.GELU(pick(["none", "tanh"])), (4,)),
     nn.Flatten: lambda pick: (nn.Flatten(pick([1, 2])), IMAGE),
+    Flatten: lambda pick: (Flatten(), IMAGE),
     nn.Unflatten: lambda pick: (nn.Unflatten(1, (2, 2)), (4,)),
     nn.MaxPool1d: lambda pick: (nn.MaxPool1d(2, pick([2, 3]), pick([0, 1])), pick([SERIES, (7,)])),
     nn.MaxPool2d: lambda pick: (nn.MaxPool2d(pick([2, (1, 2)]), 2, ceil_mode=pick([True, False])), IMAGE),
