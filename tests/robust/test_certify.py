@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 import torch
 from scipy import stats
-from sklearn.compose import ColumnTransformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from likely import Classifier, GaussianProcess, KMeans, NaiveBayes, Regressor, SupportVector
+from likely import Classifier, GaussianProcess, KMeans, Regressor
 from likely.core.errors import DataError, SpecError
-from likely.likelihoods import Bernoulli
 from likely.robust import PGD, attack, certify
 from likely.robust.certify import lower_bound
 
@@ -77,28 +71,6 @@ def test_the_same_seed_gives_the_same_certificates(net, clouds):
     np.testing.assert_array_equal(first.radius, again.radius)
     assert first.accuracy(clouds[1][:4], 0.0) >= first.accuracy(clouds[1][:4], 0.2)
     assert "of 4 rows certified in the 2-norm" in str(first)
-
-
-@pytest.mark.parametrize("name", ["process", "naive Bayes", "support vectors", "tree", "pipeline", "frame"])
-def test_whatever_predicts_labels_is_certified(name, seed):
-    """Two clouds 4 apart with a boundary in the middle: no radius is beyond 2 + what 60 rows may move it by."""
-    rng = np.random.default_rng(seed)
-    y = np.array(["a", "b"] * 30)
-    X = np.column_stack([np.where(y == "a", -2.0, 2.0) + 0.2 * rng.normal(size=60), rng.normal(size=60)])
-    rows = [[-2.0, 0.0], [2.0, 0.0]]
-    models = {
-        "process": GaussianProcess(likelihood=Bernoulli(), starts=1),
-        "naive Bayes": NaiveBayes(),
-        "support vectors": SupportVector(),
-        "tree": DecisionTreeClassifier(random_state=0),
-        "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
-        "frame": make_pipeline(ColumnTransformer([("own", StandardScaler(), ["p", "q"])]), LogisticRegression()),
-    }
-    if name == "frame":
-        X, rows = (pd.DataFrame(part, columns=["p", "q"]) for part in (X, rows))
-    found = certify(models[name].fit(X, y), rows, sigma=0.5, n=300, n0=50, random_state=seed)
-    np.testing.assert_array_equal(found.predicted, ["a", "b"])
-    assert ((found.radius > 0.8) & (found.radius < 3)).all()
 
 
 def test_bad_input_is_refused_in_words(net, clouds):

@@ -6,13 +6,10 @@ import itertools
 import math
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 
-from likely import Classifier, GaussianProcess, Regressor, TableModel
+from likely import Classifier, GaussianProcess, Regressor
 from likely.core.errors import ApproximationWarning, DataError, SpecError
-from likely.data import Table
 from likely.inference import MAP, MCDropout
 from likely.networks import MLP
 from likely.optim import Adam
@@ -130,21 +127,6 @@ def test_any_model_that_predicts(net, ensemble, table):
         np.testing.assert_allclose(shares.gap, 0, atol=1e-4)
     odds = shapley(net, X[:2], X[:15], of="probability")
     np.testing.assert_allclose(odds.output, net.predict_proba(X[:2]).max(1), atol=1e-6)
-
-
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
-def test_columns_of_frames_are_mixed_as_they_are(kind):
-    area = np.array([50.0, 80.0, 65.0, 90.0, 40.0, 70.0])
-    city = ["Oslo", "Bergen", "Oslo", "Bergen", "Bergen", "Oslo"]
-    price = 2 * area + np.where(np.array(city) == "Oslo", 100.0, 0.0)
-    frame = kind({"area": area, "city": city, "price": price})
-    model = TableModel(Regressor(), "price", Table()).fit(frame)
-    given = frame[["area", "city"]]
-    shares = shapley(model, given[:2], given)
-    assert shares.names == ("area", "city")
-    np.testing.assert_allclose(shares.values[:, 0], 2 * (area[:2] - area.mean()), rtol=1e-5)
-    np.testing.assert_allclose(shares.values[:, 1], [50.0, -50.0], rtol=1e-5)
-    assert shares.to_frame()["input"].to_list() == ["area", "city"] * 2
 
 
 @pytest.mark.parametrize(
