@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from torch import nn
 
 import likely
 from likely import Classifier, LanguageModel, MaskedLanguageModel, NaiveBayes, Regressor
@@ -13,9 +12,7 @@ from likely.core.errors import LikelyWarning, SpecError
 from likely.core.spec import Spec
 from likely.data.text import Characters, Words
 from likely.inference import HMC, MAP, Ensemble, FineTune, LowRank, MCDropout
-from likely.inference.training.low_rank import adapt, merged
-from likely.inference.training.taking_over import adaptable, take_over
-from likely.networks import GRU, MLP, ConvNet, Transformer
+from likely.networks import GRU, MLP, Transformer
 from likely.optim import SGD
 
 STILL = MAP(SGD(1e-30), steps=2, batch_size=16)
@@ -110,28 +107,6 @@ def test_low_rank_learns_r_times_in_and_out_per_layer_and_the_rest_stays(base, X
             singular = torch.linalg.svdvals((value - old[name]).double())
             assert singular[1] > 1e-4
             assert (singular[2:] < 1e-6).all()
-
-
-@pytest.mark.parametrize("network", [MLP((6,)), ConvNet((4,)), GRU(4, bidirectional=True), Transformer(8, 2, 1)])
-def test_merged_weights_answer_as_those_apart_do(network, rng):
-    x = torch.tensor(rng.normal(size=(5, 1, 8, 8) if isinstance(network, ConvNet) else (5, 6)), dtype=torch.float32)
-    plain = network.build(tuple(x.shape[1:]), 3)
-    apart = network.build(tuple(x.shape[1:]), 3)
-    take_over(apart, dict(plain.named_parameters()), dict(plain.named_buffers()))
-    spec = LowRank(2, 0.7)
-    adapt(apart, adaptable(apart), spec)
-
-    def together():
-        stacked = {name: value.detach().unsqueeze(0) for name, value in apart.named_parameters()}
-        return {name: value[0] for name, value in merged(plain, stacked, spec.scale).items()}
-
-    assert all(torch.equal(value, together()[name]) for name, value in plain.named_parameters())
-    torch.testing.assert_close(apart(x), plain(x), rtol=1e-5, atol=1e-5)
-    for name, value in apart.named_parameters():
-        if name.endswith(".up"):
-            nn.init.normal_(value)
-    plain.load_state_dict(together(), strict=False)
-    torch.testing.assert_close(plain(x), apart(x), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("train", TRAINS)

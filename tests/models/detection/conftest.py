@@ -38,3 +38,7 @@ def fitted():
     inference = MAP(Adam(0.01), epochs=12, batch_size=8, schedule=Cosine(), average=EMA(0.9), augment=Flip())
     model = Detector(ResNet((8, 16, 16), blocks=1), strides=(4, 8), inference=inference, random_state=0)
     return model.fit(*scenes(80, 0)), scenes(20, 1)
+
+
+TINY = MAP(Adam(0.01), epochs=1, batch_size=8)
+FEW = scenes(8, 3, (16, 32))

@@ -3,13 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from tests.models.detection.conftest import scenes
+from tests.models.detection.conftest import FEW, TINY
 
-import likely
 from likely import Detector
 from likely.core.errors import DataError, SpecError
 from likely.core.random import isolated
-from likely.data.augment import Crop, Flip, Rotate
+from likely.data.augment import Rotate
 from likely.data.geometry import overlaps
 from likely.evaluate import average_precision
 from likely.inference import MAP, Ensemble, MCDropout
@@ -18,11 +17,8 @@ from likely.likelihoods import Laplace, MultivariateNormal, Poisson
 from likely.models.detection.cells import cell_likelihood
 from likely.models.detection.detections import drawn
 from likely.models.detection.grids import Grids
-from likely.networks import MLP, ConvNet, ResNet, UNet, ViT
-from likely.optim import SGD, Adam
-
-TINY = MAP(Adam(0.01), epochs=1, batch_size=8)
-FEW = scenes(8, 3, (16, 32))
+from likely.networks import MLP, ConvNet, ResNet, ViT
+from likely.optim import SGD
 
 
 # --- what it is for -----------------------------------------------------------------------------------------------
@@ -101,14 +97,6 @@ def test_members_that_disagree_draw_different_scenes():
     torch.testing.assert_close(seen[0], torch.tensor([[0.0, 0.0, 4.0, 4.0]]), atol=0.1, rtol=0)
 
 
-def test_a_file_holds_it(fitted, tmp_path):
-    model, (images, boxes, labels) = fitted
-    model.save(tmp_path / "cells.likely")
-    loaded = likely.load(tmp_path / "cells.likely")
-    assert loaded.detect(images[:4]) == model.detect(images[:4])
-    np.testing.assert_array_equal(loaded.log_prob(images, boxes, labels), model.log_prob(images, boxes, labels))
-
-
 def test_images_of_another_size_are_answered(fitted):
     """A wider image that has the old one on its left has the same objects there."""
     model, (images, _, _) = fitted
@@ -122,23 +110,6 @@ def test_images_of_another_size_are_answered(fitted):
 
 
 # --- the axes -----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(
-    "network",
-    [
-        ConvNet((4, 4), norm="batch"),
-        ConvNet((4, 4, 4)),  # a map coarser than the finest grid
-        UNet((4, 8)),
-        UNet((4, 8), patch=4),
-        ViT(patch=4, width=8, heads=2, layers=1),
-        torch.nn.Conv2d(1, 4, 4, stride=4),
-        lambda in_shape, channels: torch.nn.Conv2d(in_shape[0], channels, 4, stride=4),
-    ],
-    ids=["conv", "coarse", "unet", "patches", "vit", "module", "function"],
-)
-def test_every_body_gives_cells(network):
-    model = Detector(network, strides=(4, 8), inference=TINY, random_state=0).fit(*FEW)
-    assert len(model.detect(FEW[0], threshold=0.0)) == 8
-    assert np.isfinite(model.log_prob(*FEW)).all()
 
 
 @pytest.mark.parametrize("inference", [Ensemble(2, by=TINY), MCDropout(3, by=TINY)], ids=["ensemble", "dropout"])
@@ -151,13 +122,6 @@ def test_members_are_averaged(inference):
     by_hand = cells.exp().mean(0).log().sum(-1) + jacobian
     np.testing.assert_allclose(model.log_prob(*FEW), by_hand.numpy(), rtol=1e-4)
     assert np.isfinite(np.asarray(model.detect(FEW[0], threshold=0.0)[0])).all()
-
-
-def test_a_member_of_a_stacked_ensemble_sees_boxes_moved_with_its_images():
-    """Without norms of batches two members train as one program, each with augmentations of its own."""
-    by = TINY.replace(augment=Flip() + Crop(3))
-    model = Detector(ConvNet((4,), hidden=()), strides=(4,), inference=Ensemble(2, by=by), random_state=0)
-    assert len(model.fit(*FEW).posterior_) == 2
 
 
 def test_boxes_without_labels_are_of_one_class():
