@@ -62,11 +62,11 @@ def smoothed(data: Split) -> list[Result]:
     trained = time.process_time() - start
     x, y = _images(data.x_test)[:CERTIFIED], data.y_test[:CERTIFIED]
     start = time.process_time()
-    found = certify(model, x, SIGMA, n=10_000, alpha=0.001, random_state=0)
+    certified = certify(model, x, SIGMA, n=10_000, alpha=0.001, random_state=0)
     seconds = time.process_time() - start
     results = []
     for radius, least in ((0.5, 0.95), (1.0, 0.80)):
-        right = float(np.mean((found.predicted == y) & ~found.abstained & (found.radius >= radius)))
+        right = float(np.mean((certified.predicted == y) & ~certified.abstained & (certified.radius >= radius)))
         words = f"certified {right:.3f} of {CERTIFIED}; trained in {trained:.0f} s, certified in {seconds:.0f} s"
         name = f"not certified at {radius:g}, σ = {SIGMA:g}, {data.source}"
         results.append(Result(name, f"{least:g} certified", 1 - right, 1 - least, words, True, 1.0, ""))

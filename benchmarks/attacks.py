@@ -130,9 +130,9 @@ def published() -> list[Result]:
         model = fitted(network, data, epochs, shape)
         error = 1 - model.score(shape(data.x_test), data.y_test)
         x, y = shape(data.x_test[:1_000]), data.y_test[:1_000]
-        found = attack(model, x, y, DeepFool())
-        moved = found.success & (found.l2 > 0)
-        relative = found.l2[moved] / np.linalg.norm(x.reshape(len(x), -1)[moved], axis=1)
+        attacked = attack(model, x, y, DeepFool())
+        moved = attacked.success & (attacked.l2 > 0)
+        relative = attacked.l2[moved] / np.linalg.norm(x.reshape(len(x), -1)[moved], axis=1)
         words = f"error {error:.2%}, {moved.sum()} of {len(x)} images fooled by a change"
         peer = f"published {theirs:g}"
         results.append(Result(f"DeepFool's ρ, {name}", peer, float(relative.mean()), theirs, words, True, None, ""))
@@ -148,9 +148,9 @@ def _images(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(-1, 1, 28, 28)
 
 
-def _pairs(found: Attacked) -> tuple[float, float]:
+def _pairs(attacked: Attacked) -> tuple[float, float]:
     """The fraction fooled, and the mean change of those."""
-    return found.rate, float(np.mean(found.l2[found.success])) if found.success.any() else math.inf
+    return attacked.rate, float(np.mean(attacked.l2[attacked.success])) if attacked.success.any() else math.inf
 
 
 @torch.no_grad()

@@ -42,15 +42,15 @@ def run(repeats: int = 1) -> list[Result]:
     minutes = (time.process_time() - start) / 60
     truth = labels[TRAIN:]
     answer = segment(model, images[TRAIN:], flips=True)
-    found = overlap(truth, np.array(answer.labels))
+    measured = overlap(truth, np.array(answer.labels))
     draw(images[TRAIN, 0], answer.probabilities[0][..., 0], truth[0])
-    membranes, cells = found.iou
+    membranes, cells = measured.iou
     words = (
-        f"accuracy {found.accuracy:.4f}, IoU {membranes:.3f} of membranes and {cells:.3f} of cells, "
+        f"accuracy {measured.accuracy:.4f}, IoU {membranes:.3f} of membranes and {cells:.3f} of cells, "
         f"{minutes:.1f} core-minutes"
     )
     commonest = max(float(np.mean(truth == k)) for k in (0, 1))
-    wrong, name = 1 - found.accuracy, "membranes, wrong pixels"
+    wrong, name = 1 - measured.accuracy, "membranes, wrong pixels"
     return [
         Result(name, "the commonest label", wrong, 1 - commonest, words, True, None, ""),
         Result(name, "target", wrong, 1 - TARGET, words, True, 1.0, ""),

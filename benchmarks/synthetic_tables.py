@@ -129,9 +129,9 @@ def run(repeats: int = 1) -> list[Result]:
 
 def _compared(name: str, peer: str, judged: dict[str, list[Judged]], real: float) -> list[Result]:
     ours, theirs = (Judged(*np.mean(judged[own], 0).tolist()) for own in (name, peer))
-    each = ", ".join(f"{a.test:.3f} against {b.test:.3f}" for a, b in zip(judged[name], judged[peer], strict=True))
+    both = ", ".join(f"{a.test:.3f} against {b.test:.3f}" for a, b in zip(judged[name], judged[peer], strict=True))
     words = (
-        f"tables {', '.join(TARGETS)}: {each}; taught by synthetic rows {ours.taught:.3f} against {theirs.taught:.3f}, "
+        f"tables {', '.join(TARGETS)}: {both}; taught by synthetic rows {ours.taught:.3f} against {theirs.taught:.3f}, "
         f"by real ones {real:.3f}; nearer to training rows {ours.nearer:.3f} against {theirs.nearer:.3f}"
     )
     better = ours.taught >= theirs.taught and ours.nearer - 0.5 <= max(0.02, theirs.nearer - 0.5)

@@ -56,8 +56,8 @@ def test_a_concept_points_to_public_names_and_tests_that_exist(names, tests):
     for name in names:
         dotted = re.match(r"[\w.]+", name)
         assert dotted is not None
-        room, _, thing = dotted.group().rpartition(".")
-        assert hasattr(importlib.import_module(room), thing), name
+        room, _, member = dotted.group().rpartition(".")
+        assert hasattr(importlib.import_module(room), member), name
     for test in tests:
         path, _, function = test.partition("::")
         assert f"def {function}(" in (ROOT / "tests" / path).read_text(), test

@@ -26,11 +26,11 @@ def model():
 )
 def test_the_curve_is_the_fraction_beyond_the_boundary(model, method):
     """The boundary is at 5.5: rows 5 and 6 are half a step from it, the next ones a step more."""
-    found = evaluate.robustness(model, X, Y, method, RADII, random_state=0)
-    np.testing.assert_allclose(found.accuracy, [1, 10 / 12, 10 / 12, 4 / 12])
-    assert (found.clean, found.count) == (1.0, 12)
-    assert "radius 0.6: 83.3% right" in str(found)
-    assert found.to_dict()["radii"] == RADII
+    curve = evaluate.robustness(model, X, Y, method, RADII, random_state=0)
+    np.testing.assert_allclose(curve.accuracy, [1, 10 / 12, 10 / 12, 4 / 12])
+    assert (curve.clean, curve.count) == (1.0, 12)
+    assert "radius 0.6: 83.3% right" in str(curve)
+    assert curve.to_dict()["radii"] == RADII
 
 
 def test_a_curve_goes_on_when_few_rows_are_left():
@@ -40,8 +40,8 @@ def test_a_curve_goes_on_when_few_rows_are_left():
     model = Classifier(prior="normal(10.0)").fit(rows, labels)
     boundary = -float(model.intercept_[0] / model.coef_.ravel()[0])
     radii = [10.0, 25.0]
-    found = evaluate.robustness(model, rows, labels, PGD(1.0, steps=5), radii)
-    np.testing.assert_allclose(found.accuracy, [np.mean(abs(rows - boundary) > radius) for radius in radii])
+    curve = evaluate.robustness(model, rows, labels, PGD(1.0, steps=5), radii)
+    np.testing.assert_allclose(curve.accuracy, [np.mean(abs(rows - boundary) > radius) for radius in radii])
     with pytest.raises(DataError, match="radius=31 is beyond the range of X"):
         evaluate.robustness(model, rows, labels, PGD(1.0, steps=5), [1.0, 31.0])
 
@@ -58,14 +58,14 @@ def test_steps_grow_with_the_radius(model, size, monkeypatch):
 def test_rows_in_error_count_from_the_start(model):
     wrong = Y.copy()
     wrong[:3] = "b"
-    found = evaluate.robustness(model, X, wrong, PGD(1.0, steps=3), [0.1, 0.2])
-    np.testing.assert_allclose([found.clean, *found.accuracy], 0.75)
+    curve = evaluate.robustness(model, X, wrong, PGD(1.0, steps=3), [0.1, 0.2])
+    np.testing.assert_allclose([curve.clean, *curve.accuracy], 0.75)
 
 
 def test_regressors_within_a_threshold():
     line = Regressor().fit(X, 2 * X[:, 0])
-    found = evaluate.robustness(line, X, 2 * X[:, 0], Linear(1.0, 2), [0.4, 0.6], threshold=1.0)
-    np.testing.assert_allclose(found.accuracy, [1, 0])
+    curve = evaluate.robustness(line, X, 2 * X[:, 0], Linear(1.0, 2), [0.4, 0.6], threshold=1.0)
+    np.testing.assert_allclose(curve.accuracy, [1, 0])
 
 
 def test_errors(model):

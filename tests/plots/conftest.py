@@ -24,8 +24,8 @@ def under():
 
     def count(ax, words, places):
         ax.figure.draw_without_rendering()
-        found = [text for text in ax.texts if text.get_text() in words]
-        boxes = [Text.get_window_extent(text).extents for text in found]  # of the words, without a line to them
+        labels = [text for text in ax.texts if text.get_text() in words]
+        boxes = [Text.get_window_extent(text).extents for text in labels]  # of the words, without a line to them
         pixels = ax.transData.transform(np.asarray(places))
         return [int(((pixels > box[:2]) & (pixels < box[2:])).all(1).sum()) for box in boxes]
 

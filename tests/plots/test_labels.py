@@ -8,8 +8,8 @@ from likely.plots.labels import Label, place_labels
 def boxes(ax, words):
     """Where these words are drawn, in pixels."""
     ax.figure.draw_without_rendering()
-    found = [text for text in ax.texts if text.get_text() in words]
-    return [Text.get_window_extent(text).extents for text in found]
+    labels = [text for text in ax.texts if text.get_text() in words]
+    return [Text.get_window_extent(text).extents for text in labels]
 
 
 def test_a_label_covers_no_point_and_no_other_label_where_there_is_room(under):

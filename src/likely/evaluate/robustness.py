@@ -72,8 +72,8 @@ def robustness(
     if getattr(spec, "radius", None) is None:
         if spec.p not in (1, 2, math.inf):
             raise DataError(f"{spec!r} measures sizes in the {spec.p:g}-norm; use norm 1, 2 or inf.")
-        found = attacked(model, rows, targets, spec, random_state=random_state, **given)
-        fooled_at = np.where(found.success, found.size(spec.p), math.inf)
+        outcome = attacked(model, rows, targets, spec, random_state=random_state, **given)
+        fooled_at = np.where(outcome.success, outcome.size(spec.p), math.inf)
     else:
         check_reach(model, rows, spec, float(asked[-1]), **given)
         fooled_at = _one_by_one(model, rows, targets, spec, asked, spread(seed_of(random_state), len(asked)), given)
@@ -108,10 +108,10 @@ def _one_by_one(
         size = getattr(spec, "step_size", "auto")
         scaled = {} if isinstance(size, str) else {"step_size": size * radius / spec.radius}
         grown = spec.replace(radius=radius, **scaled)
-        found = attacked(model, take(X, left), y[left], grown, random_state=seed, stacklevel=4, **given)
-        moved = found.linf > 0
-        fooled_at[left[found.success]] = np.where(moved, radius, 0.0)[found.success]
-        left = left[~found.success]
+        outcome = attacked(model, take(X, left), y[left], grown, random_state=seed, stacklevel=4, **given)
+        moved = outcome.linf > 0
+        fooled_at[left[outcome.success]] = np.where(moved, radius, 0.0)[outcome.success]
+        left = left[~outcome.success]
         if not len(left):
             break
     return fooled_at

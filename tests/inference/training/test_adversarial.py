@@ -60,8 +60,8 @@ def test_a_linear_model_pays_the_dual_norm_of_its_weights(stripes):
     model = model_of(AdversarialTraining(MAP(SGD(0.5), epochs=1, batch_size=None), FGSM(0.3)), network).fit(X, y)
     margin = torch.from_numpy(2.0 * y - 1) * (torch.from_numpy(X) @ weight) - 0.3 * weight.abs().sum()
     (gradient,) = torch.autograd.grad(torch.nn.functional.softplus(-margin).mean(), weight)
-    found = model.posterior_.parameters["network.0.weight"].ravel().double()
-    torch.testing.assert_close(found, (weight - 0.5 * gradient).detach(), rtol=1e-4, atol=1e-6)
+    trained = model.posterior_.parameters["network.0.weight"].ravel().double()
+    torch.testing.assert_close(trained, (weight - 0.5 * gradient).detach(), rtol=1e-4, atol=1e-6)
 
 
 def seen_by(inference, X, y):

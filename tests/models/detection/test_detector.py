@@ -74,14 +74,14 @@ def test_draws_are_as_cells_say(fitted, seed):
     assert -lost - 4.5 * error <= counts.mean() - float(present.sum()) <= 4.5 * error
     place = int(present.argmax())
     dark = float(marginals["label"].probs[place, 1] > 0.5)
-    found = [own for own in draws[:, 0] if len(own)]
-    assert {own.labels.dtype for own in found} == {model.classes_.dtype}
-    assert all((own.probabilities == 1).all() and (own.scales == 0).all() for own in found)
-    inside = np.concatenate([own.boxes for own in found])
+    detections = [own for own in draws[:, 0] if len(own)]
+    assert {own.labels.dtype for own in detections} == {model.classes_.dtype}
+    assert all((own.probabilities == 1).all() and (own.scales == 0).all() for own in detections)
+    inside = np.concatenate([own.boxes for own in detections])
     assert ((inside >= 0) & (inside <= [32, 24, 32, 24])).all()
-    labels = np.concatenate([own.labels for own in found])
+    labels = np.concatenate([own.labels for own in detections])
     assert (labels == model.classes_[int(dark)]).any()
-    np.testing.assert_allclose(model.log_prob(image, [found[0].boxes], [found[0].labels]).shape, (1,))
+    np.testing.assert_allclose(model.log_prob(image, [detections[0].boxes], [detections[0].labels]).shape, (1,))
 
 
 def test_members_that_disagree_draw_different_scenes():

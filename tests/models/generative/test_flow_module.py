@@ -37,8 +37,8 @@ def test_probabilities_of_integers_sum_to_one():
     built, _ = module(steps={0: 1.0, 1: 1.0}, scale=1.0)
     grid = torch.cartesian_prod(torch.arange(-3, 14), torch.arange(-3, 14)).double()
     with torch.no_grad(), isolated(1):
-        each = built.log_prob(grid, None, 200)  # (draws, n)
-    total = float((torch.logsumexp(each, 0) - math.log(200)).exp().sum())
+        log_probs = built.log_prob(grid, None, 200)  # (draws, n)
+    total = float((torch.logsumexp(log_probs, 0) - math.log(200)).exp().sum())
     assert abs(total - 1) < 0.03
 
 

@@ -35,11 +35,11 @@ def test_the_surrogate_has_the_gradient_of_the_log_probability(negatives, seed):
     rows = STATES.repeat(2500, 1)
     with drawing(seed):
         module(rows).mean().backward()
-    found = [value.grad.clone() for value in module.energy.parameters()]
+    gradients = [value.grad.clone() for value in module.energy.parameters()]
     module.zero_grad()
     rbm = module.energy
     (-rbm.free_energy(STATES).mean() - torch.logsumexp(-rbm.free_energy(STATES), 0)).backward()
-    for own, value in zip(found, rbm.parameters(), strict=True):
+    for own, value in zip(gradients, rbm.parameters(), strict=True):
         torch.testing.assert_close(own, value.grad, atol=5 * 0.5 / math.sqrt(20_000), rtol=0)
 
 

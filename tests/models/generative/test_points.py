@@ -51,11 +51,11 @@ def test_labels_of_noisy_points_follow_from_bayes_rule():
     points, x = made({"kind": TABLE["kind"]})
     z = torch.randn(6, 3, dtype=torch.float64)
     alpha, sigma = torch.tensor(0.8).double(), torch.tensor(0.7).double()
-    each = torch.stack([points.label_log_prob(z, torch.full_like(x, k), alpha, sigma) for k in range(3)])
-    torch.testing.assert_close(each.exp().sum(0), torch.ones(6).double())
+    log_probs = torch.stack([points.label_log_prob(z, torch.full_like(x, k), alpha, sigma) for k in range(3)])
+    torch.testing.assert_close(log_probs.exp().sum(0), torch.ones(6).double())
     corners = points(torch.arange(3.0).double()[:, None])
     normal = torch.distributions.Normal(alpha * corners[:, None], sigma).log_prob(z).sum(-1)
-    torch.testing.assert_close(each, normal.log_softmax(0))
+    torch.testing.assert_close(log_probs, normal.log_softmax(0))
 
 
 def test_labels_are_drawn_with_their_chances(seed):

@@ -50,8 +50,8 @@ def test_two_modes_are_drawn_as_often_as_they_should(seed):
     def denoise(x, t, level):
         total = level.alpha**2 * variance + level.sigma**2
         logits = weights.log() - 0.5 * (x - level.alpha * means) ** 2 / total
-        each = means + level.alpha * variance / total * (x - level.alpha * means)
-        return (torch.softmax(logits, -1) * each).sum(-1, keepdim=True)
+        posterior_means = means + level.alpha * variance / total * (x - level.alpha * means)
+        return (torch.softmax(logits, -1) * posterior_means).sum(-1, keepdim=True)
 
     for sampler in (DDPM(200), Heun(60)):
         rows = draws(sampler, path, denoise, seed)

@@ -71,13 +71,13 @@ def adapt(module: nn.Module, names: list[str], spec: LowRank) -> None:
 
 def merged(plain: nn.Module, parameters: Mapping[str, Tensor], scale: float) -> dict[str, Tensor]:
     """Parameters (members, …) of an adapted module as those of a plain one: W' in the place of W, A and B."""
-    found = {}
+    merged_parameters = {}
     for name, _ in plain.named_parameters():
         owner, _, leaf = name.rpartition(".")
         inside = f"{owner}.parametrizations.{leaf}".lstrip(".")
         if name in parameters:
-            found[name] = parameters[name]
+            merged_parameters[name] = parameters[name]
         else:
             weight, up, down = (parameters[f"{inside}.{part}"] for part in ("original", "0.up", "0.down"))
-            found[name] = changed(weight, up, down, scale)
-    return found
+            merged_parameters[name] = changed(weight, up, down, scale)
+    return merged_parameters

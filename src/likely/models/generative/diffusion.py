@@ -341,8 +341,8 @@ class Denoising(DensityModule):
             z = self.units(x) if k else z
             index = (((shift + k / draws) % 1.0) * self.steps).floor() + 1
             values.append(self.constant(x, z) - self.term(z, index, told))
-        each = torch.stack(values)
-        return each.mean(0), each.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(each[0], math.nan)
+        bounds = torch.stack(values)
+        return bounds.mean(0), bounds.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(bounds[0], math.nan)
 
     # --- draws --------------------------------------------------------------------------------------------------
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:

@@ -63,9 +63,9 @@ class Ends(nn.Module):
         parts = columns if channels is None else channels
         groups = x.reshape(len(x), parts, -1).transpose(0, 1).flatten(1)
         for buffer, sign in ((self.low, 1.0), (self.high, -1.0)):
-            found = torch.tensor([_end(sign * values) for values in groups], dtype=buffer.dtype).T
-            found[:2] *= sign
-            buffer.copy_(found.repeat_interleave(columns // parts, 1))
+            ends = torch.tensor([_end(sign * values) for values in groups], dtype=buffer.dtype).T
+            ends[:2] *= sign
+            buffer.copy_(ends.repeat_interleave(columns // parts, 1))
 
     def forward(self, x: Tensor) -> Tensor:
         far = normal_like(x).abs()
@@ -81,11 +81,11 @@ class Ends(nn.Module):
 
     def log_prob(self, y: Tensor, x: Tensor) -> Tensor:
         """log q(y | x) of spread rows, summed over the ends of each row, (n,)."""
-        each = torch.zeros_like(y)
+        terms = torch.zeros_like(y)
         for reached, (end, _, gap) in zip(self._reached(x), (self.low, self.high), strict=True):
             log_q = math.log(2) - 0.5 * LOG_2PI - gap.log() - 0.5 * ((y - end) / gap).square()
-            each = torch.where(reached, log_q, each)
-        return each.sum(-1)
+            terms = torch.where(reached, log_q, terms)
+        return terms.sum(-1)
 
     def _reached(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Where rows are at the low end, and at the high end."""

@@ -106,11 +106,11 @@ class FlowModule(DensityModule):
             return self._log_prob(x, condition)
         rows = self._spread(x.repeat(draws, *(1 for _ in x.shape[1:])))
         told = None if condition is None else condition.repeat(draws, *(1 for _ in condition.shape[1:]))
-        each = self._log_prob(rows, told).unflatten(0, (draws, len(x)))
+        by_draw = self._log_prob(rows, told).unflatten(0, (draws, len(x)))
         if not self.estimates:
-            return each
-        error = each.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(each[0], math.nan)
-        return each.mean(0), error  # Hutchinson's estimates are unbiased for log p, not for p
+            return by_draw
+        error = by_draw.std(0) / math.sqrt(draws) if draws > 1 else torch.full_like(by_draw[0], math.nan)
+        return by_draw.mean(0), error  # Hutchinson's estimates are unbiased for log p, not for p
 
     @property
     def estimates(self) -> bool:

@@ -92,8 +92,8 @@ class Codes(Spec, axis="codes"):
         codes = codes.reshape(-1, 1) if codes.ndim < 2 and self.columns == 1 else codes
         codes = codes[None] if codes.ndim == 1 else codes
         if codes.ndim != 2 or codes.shape[1] != self.columns or len(codes) not in (1, count):
-            found = tuple(codes.shape)
-            raise DataError(f"codes has shape {found}; it must be (1, {self.columns}) or ({count}, {self.columns}).")
+            shape = tuple(codes.shape)
+            raise DataError(f"codes has shape {shape}; it must be (1, {self.columns}) or ({count}, {self.columns}).")
         for place, own in enumerate(self.categories):
             label = codes[:, place]
             if not bool(((label == label.round()) & (label >= 0) & (label < own)).all()):

@@ -117,8 +117,8 @@ class MaskedDensity(DensityModule):
             return self._of_order(x, features, given, 0)
         if self.training:
             return self._of_order(x, features, given, int(torch.randint(orders, (), generator=current_generator())))
-        each = torch.stack([self._of_order(x, features, given, order) for order in range(orders)])
-        return torch.logsumexp(each, 0) - math.log(orders)
+        log_probs = torch.stack([self._of_order(x, features, given, order) for order in range(orders)])
+        return torch.logsumexp(log_probs, 0) - math.log(orders)
 
     def _of_order(self, x: Tensor, features: Tensor, condition: Tensor | None, order: int) -> Tensor:
         out = self.network(features, condition, order)

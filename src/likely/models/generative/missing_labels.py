@@ -79,8 +79,8 @@ class MissingLabels(DensityModule):
         named = condition[known]
         own = self.vae(x[known], named)
         own = own + named @ self.log_frequency + self.supervision * (named * log_q[known]).sum(-1)
-        each = self._of_all(x[rows], self.vae)  # (n, labels)
-        missing = (log_q[rows].exp() * (each + self.log_frequency - log_q[rows])).sum(-1)
+        by_label = self._of_all(x[rows], self.vae)  # (n, labels)
+        missing = (log_q[rows].exp() * (by_label + self.log_frequency - log_q[rows])).sum(-1)
         return torch.cat([own, missing])[torch.cat([known, rows]).argsort()]
 
     def log_prob(self, x: Tensor, condition: Tensor | None = None, draws: int = 1) -> Tensor:
@@ -92,8 +92,8 @@ class MissingLabels(DensityModule):
         out = x.new_empty(draws, len(x))
         if not bool(gone.all()):
             out[:, ~gone] = self.vae.log_prob(x[~gone], condition[~gone], draws)
-        each = self._of_all(x[gone], lambda rows, told: self.vae.log_prob(rows, told, draws))
-        out[:, gone] = torch.logsumexp(each + self.log_frequency, -1)
+        by_label = self._of_all(x[gone], lambda rows, told: self.vae.log_prob(rows, told, draws))
+        out[:, gone] = torch.logsumexp(by_label + self.log_frequency, -1)
         return out
 
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
