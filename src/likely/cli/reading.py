@@ -80,8 +80,8 @@ def read_kept(path: Path, reading: Reading | None = None, model: Any = None) -> 
         taken |= {f"decimal of {column}": mark for column, mark in taken.pop("decimals", {}).items()}
         shown = ", ".join(f"{name} {value!r}" for name, value in taken.items())
         note(f"{path} is read as the table of training was: {shown}.")
-    rows, found = read_marked(path, whole)
-    return rows, found.given()
+    rows, marks = read_marked(path, whole)
+    return rows, marks.given()
 
 
 def words_of(reading: Reading | None) -> list[tuple[str, str]]:

@@ -58,14 +58,14 @@ def text_column(rows: pl.DataFrame, text: str | None, target: str, ignore: Seque
         column_of(as_frame(rows, "The table"), text, "The table")
         unused = [name for name in others if name != text]
         return text, f"; not looked at: {', '.join(unused)}" if unused else ""
-    found = [name for name in text_columns(rows) if name in others]
-    if not found:
+    prose = [name for name in text_columns(rows) if name in others]
+    if not prose:
         return None, ""
     if len(others) == 1:
-        return found[0], ", since its strings have several words; --text names another"
+        return prose[0], ", since its strings have several words; --text names another"
     raise DataError(
-        f"Column {found[0]!r} looks like text, and there are others beside it: give --text {found[0]} to learn from it "
-        f"alone, or --ignore {found[0]} to learn from the others."
+        f"Column {prose[0]!r} looks like text, and there are others beside it: give --text {prose[0]} to learn from it "
+        f"alone, or --ignore {prose[0]} to learn from the others."
     )
 
 
@@ -77,10 +77,10 @@ def texts_in(path: Path, text: str | None, reading: Reading | None = None) -> Se
     if is_texts(path):
         return read_texts(path)
     rows = read(path, reading)
-    found = [text] if text is not None else text_columns(rows)
-    if len(found) != 1:
-        raise SpecError(f"{path} has {len(found)} columns that look like text; say which it is: --text COLUMN.")
-    return [own for own in TextColumn(found[0]).fit_transform(rows) if own]
+    prose = [text] if text is not None else text_columns(rows)
+    if len(prose) != 1:
+        raise SpecError(f"{path} has {len(prose)} columns that look like text; say which it is: --text COLUMN.")
+    return [own for own in TextColumn(prose[0]).fit_transform(rows) if own]
 
 
 def fit_language(

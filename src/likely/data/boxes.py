@@ -193,8 +193,8 @@ def _voc(file: Path, place: Path, by_stem: dict[str, Path]) -> _Annotated:
     size = root.find("size")
     sides = None if size is None else _sides({side: size.findtext(side) for side in ("width", "height")})
     annotated = _Annotated(path, [], [], str(file), sides)
-    for number, thing in enumerate(root.iter("object")):
-        name, corners = thing.findtext("name"), thing.find("bndbox")
+    for number, element in enumerate(root.iter("object")):
+        name, corners = element.findtext("name"), element.find("bndbox")
         if not name or corners is None:
             raise DataError(f"{file}: object {number} has no name or no bndbox.")
         values = [corners.findtext(edge) for edge in ("xmin", "ymin", "xmax", "ymax")]

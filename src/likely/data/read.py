@@ -87,16 +87,16 @@ def read_marked(path: str | os.PathLike[str], reading: Reading) -> tuple[pl.Data
         raise DataError(f"{source}: the ending {source.suffix!r} is not known; tables end in {', '.join(ENDINGS)}.")
     if source.stat().st_size == 0:
         raise DataError(f"{source} is empty; a table has a line of column names and rows below it.")
-    found = reading
+    detected = reading
     if ending == ".parquet":
         frame = _read_parquet(source)
     else:
-        frame, found = _read_text(decoded(source, reading.encoding), SEPARATORS[ending[:4]], reading)
+        frame, detected = _read_text(decoded(source, reading.encoding), SEPARATORS[ending[:4]], reading)
     if not frame.columns:
         raise DataError(f"{source} has no columns.")
     if frame.height == 0:
         raise DataError(f"{source} has columns ({some(frame.columns)}) but no rows.")
-    return frame, found
+    return frame, detected
 
 
 def _listed(words: str | Sequence[str]) -> tuple[str, ...]:

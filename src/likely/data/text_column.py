@@ -79,7 +79,7 @@ def text_columns(frame: Any) -> list[str]:
     ['review']
     """
     rows = as_frame(frame)
-    found = []
+    of_text = []
     for name in rows.columns:
         series = rows[name]
         if series.dtype != nw.String:
@@ -87,5 +87,5 @@ def text_columns(frame: Any) -> list[str]:
         values = series.drop_nulls().to_list()
         words = sum(len(value.split()) for value in values)
         if values and words >= WORDS * len(values) and 2 * len(set(values)) > len(values):
-            found.append(name)
-    return found
+            of_text.append(name)
+    return of_text

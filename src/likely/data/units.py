@@ -43,8 +43,8 @@ def unit_kind(series: pl.Series) -> str:
 
 
 def _units(series: pl.Series) -> pl.Series:
-    found = series.str.extract(f"({CURRENCY}|%)", 1)
-    return found.replace(SAME).fill_null("")
+    signs = series.str.extract(f"({CURRENCY}|%)", 1)
+    return signs.replace(SAME).fill_null("")
 
 
 def _is_zero(text: str) -> bool:

@@ -185,19 +185,19 @@ class PGD(_Radial):
         return 2 * self.radius / (step + 2) if self.p == 1 else 2.5 * self.radius / self.steps
 
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
-        found = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
+        strongest = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
         left = torch.arange(len(x), device=x.device)
         for restart in range(self.restarts):
             if len(left):
-                left = self._climb(victim, x, y, bounds, found, left, first=restart == 0)
-        return found
+                left = self._climb(victim, x, y, bounds, strongest, left, first=restart == 0)
+        return strongest
 
     def _climb(
-        self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, found: Found, left: Tensor, *, first: bool
+        self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, strongest: Found, left: Tensor, *, first: bool
     ) -> Tensor:
-        """One start of the rows `left`; what is better than before is written to `found`. Gives those still left."""
-        origin, own, kept, best = x[left], y[left], found.point[left], found.margin[left]
-        steps, ball = found.steps[left], self._ball(origin, bounds)
+        """One start of the rows `left`; what is better than before goes to `strongest`. Gives those still left."""
+        origin, own, kept, best = x[left], y[left], strongest.point[left], strongest.margin[left]
+        steps, ball = strongest.steps[left], self._ball(origin, bounds)
         point = origin if first else bounds.clip(origin + uniform(origin, self.radius, self.p))
         for step in range(self.steps + 1):
             if step < self.steps:
@@ -212,7 +212,7 @@ class PGD(_Radial):
                 kept, best = torch.where(_beside(better, x), point, kept), torch.where(better, margin, best)
             fooled = bool((margin > 0).any())
             if fooled or step == self.steps:
-                found.point[left], found.margin[left], found.steps[left] = kept, best, steps + step
+                strongest.point[left], strongest.margin[left], strongest.steps[left] = kept, best, steps + step
             if fooled:
                 stays = margin <= 0
                 left, origin, own, kept, best = (part[stays] for part in (left, origin, own, kept, best))

@@ -65,19 +65,19 @@ class CarliniWagner(Attack):
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
         with torch.no_grad():
             _, margin = victim.evaluate(x, y)
-        found = Found(x.clone(), margin.clone(), torch.zeros(len(x), dtype=torch.long))
+        nearest = Found(x.clone(), margin.clone(), torch.zeros(len(x), dtype=torch.long))
         left = (margin <= 0).nonzero().ravel()
         if len(left):
-            self._search(victim, x[left], y[left], bounds, found, left)
-        return found
+            self._search(victim, x[left], y[left], bounds, nearest, left)
+        return nearest
 
-    def _search(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, found: Found, left: Tensor) -> None:
-        """Bisection for c, row by row and all rows at once; the smallest changes that fool are written to `found`."""
+    def _search(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds, nearest: Found, left: Tensor) -> None:
+        """Bisection for c, row by row and all rows at once; the smallest changes that fool are written to `nearest`."""
         weight = x.new_full((len(x),), self.initial)
         low, high = torch.zeros_like(weight), torch.full_like(weight, LARGEST)
         smallest = torch.full_like(weight, math.inf)
         for _ in range(self.searches):
-            fooled = self._descend(victim, x, y, bounds, weight, smallest, found, left)
+            fooled = self._descend(victim, x, y, bounds, weight, smallest, nearest, left)
             high = torch.where(fooled, torch.minimum(high, weight), high)
             low = torch.where(fooled, low, torch.maximum(low, weight))
             inside = torch.where(low > 0, (low * high).sqrt(), high / 10)
@@ -91,7 +91,7 @@ class CarliniWagner(Attack):
         bounds: Bounds,
         weight: Tensor,
         smallest: Tensor,
-        found: Found,
+        nearest: Found,
         left: Tensor,
     ) -> Tensor:
         """One descent at these weights; which rows it fooled."""
@@ -113,10 +113,10 @@ class CarliniWagner(Attack):
             better = reached & (size < smallest)
             smallest[better] = size[better]
             chosen = left[better]
-            found.point[chosen], found.margin[chosen] = point[better], margin[better]
+            nearest.point[chosen], nearest.margin[chosen] = point[better], margin[better]
             if step == self.steps:
                 break
-            found.steps[left] += 1
+            nearest.steps[left] += 1
             if step and step % max(1, self.steps // 5) == 0:
                 if loss.item() > 0.9999 * lowest:
                     break  # no row has gained: neither will the next steps

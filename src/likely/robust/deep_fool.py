@@ -52,27 +52,27 @@ class DeepFool(Attack):
         require(is_integer(self.candidates), self, "candidates", "an integer, 1 or more")
 
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
-        found = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
+        nearest = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
         left, origin, own, point = torch.arange(len(x), device=x.device), x, y, x
         total = torch.zeros_like(x)
         for step in range(self.steps):
             ways = min(self.candidates, NEAR) if step else self.candidates
             margins, gradients, margin = nearest_margins(victim, point, own, ways)
-            found.margin[left] = margin
+            nearest.margin[left] = margin
             stays = margin <= 0
             if not bool(stays.all()):
                 left, origin, own, total = left[stays], origin[stays], own[stays], total[stays]
                 margins, gradients = margins[stays], gradients[stays]
                 if not len(left):
-                    return found
+                    return nearest
             push = PUSH * sizes(total, self.p)
             total = total + nearest_way(margins, gradients, self.p, push)
             point = bounds.clip(origin + (1 + self.overshoot) * total)
-            found.point[left] = point
-            found.steps[left] += 1
+            nearest.point[left] = point
+            nearest.steps[left] += 1
         with torch.no_grad():
-            found.margin[left] = victim.evaluate(point, own)[1]
-        return found
+            nearest.margin[left] = victim.evaluate(point, own)[1]
+        return nearest
 
 
 def nearest_way(margins: Tensor, gradients: Tensor, norm: float, push: Tensor | float = 0.0) -> Tensor:

@@ -231,10 +231,10 @@ class MaskedLanguageModel(Reports, DensityMixin, Estimator):
 
     def _log_prob(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        each = np.zeros(len(values))
+        per_value = np.zeros(len(values))
         for rows, log_probs in self._reader().at(values, offsets, owner, np.arange(len(values)) - offsets[owner]):
-            each[rows] = log_probs[np.arange(len(log_probs)), values[rows]].numpy()
-        return np.bincount(owner, each, len(offsets) - 1)
+            per_value[rows] = log_probs[np.arange(len(log_probs)), values[rows]].numpy()
+        return np.bincount(owner, per_value, len(offsets) - 1)
 
     def _blanks(self, text: Any) -> Blanks:
         check_is_fitted(self)

@@ -62,15 +62,15 @@ class MaskedModule(nn.Module):
         eta = self._eta(x, places)
         words, answers = (wanted[..., :-1], wanted[..., -1:]) if self.pairs else (wanted, wanted[..., :0])
         length = ((x >= 0) & (x < self.tokens + 1)).sum(-1, keepdim=True)
-        each = length / (words >= 0).sum(-1, keepdim=True).clamp_min(1)
+        per_target = length / (words >= 0).sum(-1, keepdim=True).clamp_min(1)
         of_words = eta[..., : words.shape[-1], : self.tokens]
         flat = of_words.reshape(-1, self.tokens), words.reshape(-1)
         loss = functional.cross_entropy(*flat, ignore_index=ABSENT, reduction="none").view(words.shape)
         if not self.pairs:
-            return -each * loss
+            return -per_target * loss
         logit = eta[..., -1:, -1]
         follows = torch.where(answers < 0, 0.0, functional.logsigmoid(torch.where(answers == 1, logit, -logit)))
-        return torch.cat([-each * loss, follows], -1)
+        return torch.cat([-per_target * loss, follows], -1)
 
     def hidden(self, x: Tensor) -> Tensor:
         """What the network makes of each token, (n, t, width); anything where there is none."""

@@ -78,8 +78,9 @@ def as_documents(documents: Any, name: str = "texts") -> tuple[Sequence[str], np
             f"{name} must be a list of documents, each a list of sentences, with next_sentence=True; "
             f"found {_short(documents)}."
         )
-    each = [as_texts(own, f"{name}[{number}]") for number, own in enumerate(documents)]
-    return [sentence for own in each for sentence in own], np.repeat(np.arange(len(each)), [len(own) for own in each])
+    by_document = [as_texts(own, f"{name}[{number}]") for number, own in enumerate(documents)]
+    sizes = [len(own) for own in by_document]
+    return [sentence for own in by_document for sentence in own], np.repeat(np.arange(len(sizes)), sizes)
 
 
 def unknown_token(vocabulary: Vocabulary) -> int | None:

@@ -245,9 +245,9 @@ class Seq2Seq(Reports, Estimator):
             return
         most, place = (spec.longest or self.longest_[side]) - 1, int(lengths.argmax())
         if lengths[place] > most:
-            found = words.format(place=place, size=lengths[place], most=most)
+            too_long = words.format(place=place, size=lengths[place], most=most)
             raise DataError(
-                f'{found} by Transformer(positions="learned"); fit with longest={lengths[place] + 1} or more, '
+                f'{too_long} by Transformer(positions="learned"); fit with longest={lengths[place] + 1} or more, '
                 'or with positions="sinusoidal" or "relative", which have no maximum length.'
             )
 

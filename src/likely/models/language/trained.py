@@ -61,20 +61,20 @@ class Trained:
 
     def token_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> np.ndarray:
         """log p of each symbol after the boundaries given those before it in its sequence; they sum to `log_prob`."""
-        each = self._member_token_log_prob(values, offsets).numpy()
-        if len(each) == 1:
-            return each[0]
+        log_probs = self._member_token_log_prob(values, offsets).numpy()
+        if len(log_probs) == 1:
+            return log_probs[0]
         lengths = np.diff(offsets) - 1
-        before = np.cumsum(each, 1) - each
-        begins = np.minimum(np.cumsum(lengths) - lengths, each.shape[1] - 1)
+        before = np.cumsum(log_probs, 1) - log_probs
+        begins = np.minimum(np.cumsum(lengths) - lengths, log_probs.shape[1] - 1)
         before -= np.repeat(before[:, begins], lengths, axis=1)  # from the start of each sequence
         weight = before + self._log_weights().cpu().numpy()[:, None]
-        return np.logaddexp.reduce(weight + each, 0) - np.logaddexp.reduce(weight, 0)
+        return np.logaddexp.reduce(weight + log_probs, 0) - np.logaddexp.reduce(weight, 0)
 
     def _member_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
         """log p of each sequence under each member, (members, n)."""
-        each = self._member_token_log_prob(values, offsets).numpy()
-        return torch.from_numpy(np.stack([sums(own, offsets) for own in each]))
+        log_probs = self._member_token_log_prob(values, offsets).numpy()
+        return torch.from_numpy(np.stack([sums(own, offsets) for own in log_probs]))
 
     def _member_token_log_prob(self, values: np.ndarray, offsets: np.ndarray) -> Tensor:
         """log p of each symbol after the boundaries under each member, (members, symbols)."""

@@ -117,8 +117,8 @@ class Translator:
         for rows in order.split(together):
             first = torch.full((len(rows),), boundary, device=self.device)
             start = self.start(padded(sources[rows]))
-            found: Decoded = way.decode(self.step, start, first, length, end=boundary)
-            for row, tokens in zip(rows.tolist(), found.tokens.cpu().numpy(), strict=True):
+            decoding: Decoded = way.decode(self.step, start, first, length, end=boundary)
+            for row, tokens in zip(rows.tolist(), decoding.tokens.cpu().numpy(), strict=True):
                 answers[row] = tokens[tokens >= 0]
         return answers
 

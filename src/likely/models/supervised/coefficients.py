@@ -111,14 +111,14 @@ def recorded(model: Any, problem: Problem, data: Dataset, posterior: Posterior, 
     module = posterior.module_of(0).double()
     design = Design(problem.with_(data=data), module, module.linear)  # type: ignore[arg-type]
     try:
-        found = found_by(model, design, columns=raw_columns(model))
+        estimates = found_by(model, design, columns=raw_columns(model))
     except SpecError as error:
         return {"summary": {"reason": str(error)}}
-    if not solved and found.gain > AT_MAXIMUM * parameters:
-        return {"summary": {"reason": _stopped(model, found.gain)}}
-    told = {"standard_error": _plain(found.errors), "df": found.df if math.isfinite(found.df) else None}
-    raw = {} if found.raw_errors is None else {"raw_standard_error": _plain(found.raw_errors)}
-    return {"summary": told | raw | {"facts": found.facts}}
+    if not solved and estimates.gain > AT_MAXIMUM * parameters:
+        return {"summary": {"reason": _stopped(model, estimates.gain)}}
+    told = {"standard_error": _plain(estimates.errors), "df": estimates.df if math.isfinite(estimates.df) else None}
+    raw = {} if estimates.raw_errors is None else {"raw_standard_error": _plain(estimates.raw_errors)}
+    return {"summary": told | raw | {"facts": estimates.facts}}
 
 
 def _of_rows(model: Any, data: Dataset, errors: str, clusters: Any, level: float, columns: Columns | None) -> Summary:
@@ -134,13 +134,13 @@ def _of_rows(model: Any, data: Dataset, errors: str, clusters: Any, level: float
     groups = groups_of(clusters, len(data)) if used == "cluster" else None
     if errors == "quasi":
         _check_quasi(likelihood, design)
-    found = found_by(model, design, used, groups, columns)
-    _warn_of_gradient(found, design)
-    measures = measures_of(design, likelihood, found.coefficients)
+    estimates = found_by(model, design, used, groups, columns)
+    _warn_of_gradient(estimates, design)
+    measures = measures_of(design, likelihood, estimates.coefficients)
     scale = math.sqrt(measures["dispersion"]) if used == "quasi" else 1.0
-    told = scale * (found.errors if found.raw_errors is None else found.raw_errors)
-    df = found.df if used == "model" else math.inf
-    return _table(model, told, df, found.facts | measures, used, level, columns)
+    told = scale * (estimates.errors if estimates.raw_errors is None else estimates.raw_errors)
+    df = estimates.df if used == "model" else math.inf
+    return _table(model, told, df, estimates.facts | measures, used, level, columns)
 
 
 def _table(
@@ -221,11 +221,11 @@ def _stopped(model: Any, gain: float) -> str:
     )
 
 
-def _warn_of_gradient(found: Found, design: Design) -> None:
+def _warn_of_gradient(told: Found, design: Design) -> None:
     """The rows must be those of the fit: there the gradient is 0, in units of what the rows tell."""
-    if found.gain > AT_MAXIMUM * design.parameters:
+    if told.gain > AT_MAXIMUM * design.parameters:
         warnings.warn(
-            f"The log-likelihood of these rows is not at its maximum (a Newton step would gain {found.gain:.3g} nats): "
+            f"The log-likelihood of these rows is not at its maximum (a Newton step would gain {told.gain:.3g} nats): "
             "standard errors hold for the rows and weights that the model was fitted on, to convergence.",
             LikelyWarning,
             stacklevel=5,

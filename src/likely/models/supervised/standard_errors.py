@@ -48,7 +48,7 @@ def found_by(
     """Standard errors of all terms at the parameters that the design has; `columns` those of a table."""
     likelihood, df = design.problem.likelihood, math.inf
     least_squares = likelihood.least_squares and likelihood.known_scale() is None
-    found: list[np.ndarray] = []
+    of_outputs: list[np.ndarray] = []
     raw: list[np.ndarray] = []
     counts, parts = [], []
     for output in range(design.outputs):
@@ -64,7 +64,7 @@ def found_by(
         elif least_squares:  # σ² by its unbiased estimate, as in every table of a regression
             covariance = covariance * (part.total / free if free > 0 else math.nan)
             df = float(free) if free > 0 else math.inf
-        found.append(_errors(contrast_of(model, design, output), covariance, null))
+        of_outputs.append(_errors(contrast_of(model, design, output), covariance, null))
         if columns is not None:
             raw.append(_errors(contrast_of(model, design, output, columns), covariance, null))
         parts.append(part)
@@ -78,7 +78,7 @@ def found_by(
         "bic": number * math.log(total) - 2 * log_likelihood,
     }
     in_raw = np.concatenate(raw) if raw else None
-    return Found(np.concatenate(found), in_raw, df, facts, counts[0][0], max(map(gain_of, parts)))
+    return Found(np.concatenate(of_outputs), in_raw, df, facts, counts[0][0], max(map(gain_of, parts)))
 
 
 def gain_of(part: Information) -> float:

@@ -83,9 +83,9 @@ def encoder_of(tokens: Any, network: Network, rows: int) -> Encoder | Tokens:
     """What cuts the texts for a network: that which was asked for, or the usual for so many."""
     steps = network.reading(MANY) is not None
     if is_auto(tokens):
-        each = getattr(network, "output", None) == "each"
+        per_token = getattr(network, "output", None) == "each"
         least = 2 if rows >= SEEN else 1
-        return (Forms(least) if each else Words(least)) if steps else Bag()
+        return (Forms(least) if per_token else Words(least)) if steps else Bag()
     named = isinstance(tokens, str) and fold(tokens.partition("(")[0].strip()) in ("bag", "forms")
     if not named and not isinstance(tokens, Encoder):
         spec = as_spec(tokens, Tokens, "tokens")
