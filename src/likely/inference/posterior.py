@@ -10,6 +10,8 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from itertools import zip_longest
+from statistics import fmean
 from typing import Any, ClassVar
 
 import torch
@@ -155,7 +157,8 @@ class Posterior:
         parameters = {k: torch.cat([p.parameters[k] for p in posteriors]) for k in first.parameters}
         buffers = {k: torch.cat([p.buffers[k] for p in posteriors]) for k in first.buffers}
         weights = torch.cat([p.weights for p in posteriors]) / len(posteriors)
-        return Posterior(first.module, parameters, buffers, weights, {"members": [p.info for p in posteriors]})
+        infos = [p.info for p in posteriors]
+        return Posterior(first.module, parameters, buffers, weights, {"members": infos} | _history_of(infos))
 
     def predictive(self, likelihood: Any, x: Inputs) -> Distribution:
         """p(y | x, data): the members' distributions, averaged."""
@@ -196,6 +199,20 @@ class Posterior:
         if not isinstance(learned["info"], dict):
             raise ModelFileError("The file does not fit its own specs: its info is not a table by name.")
         return cls(module, ordered, parts["buffers"], weights, learned["info"])
+
+
+def _history_of(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What members that were trained one by one recorded: at each report the mean over those that came so far.
+
+    >>> _history_of([{"history": {"loss": [4.0, 2.0]}}, {"history": {"loss": [2.0]}}])
+    {'history': {'loss': [3.0, 2.0]}}
+    """
+    histories = [own for own in (info.get("history") for info in infos) if isinstance(own, dict)]
+    if len(histories) < len(infos) or any(own.keys() != histories[0].keys() for own in histories):
+        return {}
+    reports = {name: zip_longest(*(own[name] for own in histories)) for name in histories[0]}
+    means = {name: [fmean(v for v in now if v is not None) for now in told] for name, told in reports.items()}
+    return {"history": means}
 
 
 def check_draws(info: Mapping[str, Any]) -> None:

@@ -136,6 +136,7 @@ class Supervised(LinearReports, Reports, Estimator):
         planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer, coupling)
         inputs = input_units(planned, x, weights_of_inputs(data, given)) if self._standardises() else None
         self.plan_ = planned if inputs is not None else replace(planned, columns=None)
+        data = replace(data, integer=self.plan_.integer)
         y, weight = (part.values if isinstance(part, Ragged) else part for part in (data.y, data.weight))
         weight = (~likelihood.missing(y)).double() if coupled else weight
         start, unit = baseline(family, y, weight, self.positions_, bool(self.plan_.positions))

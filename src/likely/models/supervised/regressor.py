@@ -37,8 +37,8 @@ class Regressor(RegressorMixin, Supervised):
     `standardise=False` it takes them as they are. X may be texts, a list of strings: see `Classifier`.
 
     `inference="auto"` cross-fits a network that is not linear: on a table eight of them (five from 1,000 rows on), each
-    stopped by a fold that the others learn from, whose mixture answers; on images, sequences and graphs one, stopped by
-    a tenth of the rows. `inference=MAP()` trains one network on all rows.
+    stopped by a fold that the others learn from, whose mixture answers; on sequences five, each stopped by a tenth of
+    the rows of its own; on images and graphs one. `inference=MAP()` trains one network on all rows.
 
     >>> from likely.likelihoods import Poisson
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0]
