@@ -318,6 +318,7 @@ def test_every_model_has_an_example():
 @pytest.mark.parametrize("example", CASES)
 def test_log_prob_is_one_number_a_row_of_a_named_kind(example):
     model = fitted(example)
+    assert hasattr(model, "log_prob") == hasattr(model, "log_prob_kind_")
     if not hasattr(model, "log_prob"):
         with pytest.raises(AttributeError, match=type(model).__name__):
             _ = model.log_prob

@@ -232,3 +232,19 @@ def test_a_file_gives_the_same_answers(make, tmp_path):
 def test_bad_input_is_named(make, error, message):
     with pytest.raises(error, match=message):
         make()
+
+
+def test_hidden_units_are_drawn_with_their_rows():
+    """Given a row they are Bernoulli, σ(c + Wᵀx): sums within 5 standard deviations, as all but 1 in 10⁵ are."""
+    rows = np.repeat([[0, 0, 1], [1, 1, 0]], 50, axis=0)
+    model = EnergyModel(RBM(2), inference=MAP(Adam(0.05), epochs=20), random_state=0).fit(rows)
+    x, hidden = model.sample(2000, random_state=1, return_hidden=True)
+    assert hidden.shape == (2000, 2)
+    assert set(np.unique(hidden)) <= {0.0, 1.0}
+    np.testing.assert_array_equal(x, model.sample(2000, random_state=1))
+    machine = model.posterior_.module.energy
+    weight, bias = machine.weight.detach().numpy(), machine.hidden_bias.detach().numpy()
+    mean = 1 / (1 + np.exp(-(x @ weight + bias)))
+    assert (np.abs((hidden - mean).sum(0)) < 5 * np.sqrt((mean * (1 - mean)).sum(0))).all()
+    network = EnergyModel(MLP((4,)), inference=MAP(epochs=1), random_state=0).fit(rows + 0.5 * rows[::-1])
+    assert network.sample(3, random_state=0, return_hidden=True).shape == (3, 3)  # it has none

@@ -9,11 +9,12 @@ import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.model_selection import cross_val_score
 
-from likely import Classifier, KernelRidge, Regressor, TableModel, load
+from likely import Classifier, FrameModel, KernelRidge, Regressor, TableModel, load
 from likely.core.errors import DataError, ModelFileError, SpecError
 from likely.data import Table
 from likely.evaluate import compare
 from likely.likelihoods import Poisson
+from likely.models import GAN, PCA, Autoencoder, Perceptron
 
 
 @pytest.fixture(scope="module")
@@ -208,3 +209,11 @@ def test_an_exposure_that_cannot_be_is_refused_by_name(claims):
         TableModel(Regressor(), "claims", exposure="claims").fit(claims)
     with pytest.raises(SpecError, match=r"KernelRidge takes none; Regressor and Classifier do"):
         TableModel(KernelRidge(), "claims", exposure="years").fit(claims)
+
+
+def test_it_has_a_log_prob_where_its_model_has_one():
+    for model, has in [(Regressor(), True), (KernelRidge(), False), (Perceptron(), False)]:
+        table = TableModel(model, target="y")
+        assert hasattr(table, "log_prob") == hasattr(table, "log_prob_kind_") == has
+    for inner, has in [(GAN(), False), (Autoencoder(), False), (PCA(), True)]:
+        assert hasattr(FrameModel(inner), "log_prob") == hasattr(FrameModel(inner), "log_prob_kind_") == has

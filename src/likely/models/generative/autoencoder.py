@@ -51,7 +51,7 @@ class Autoencoder(_LatentCode):
     ((100, 1), True)
     """
 
-    log_prob_kind_ = "bound"
+    log_prob_kind_ = Refused(DENSITY)  # type: ignore[assignment]
     log_prob = Refused(DENSITY)  # type: ignore[assignment]
     sample = Refused(DENSITY)  # type: ignore[assignment]
 

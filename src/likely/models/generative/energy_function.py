@@ -65,6 +65,10 @@ class EnergyFunction(nn.Module):
         own, other = self.free_energy(torch.cat([state, chain])).split([len(state), len(chain)])
         return own, other, chain
 
+    def hidden(self, state: Tensor) -> Tensor | None:
+        """The hidden units of rows, drawn given these, (n, hidden); None where there are none."""
+        return None
+
     def drawn(self, count: int, steps: int) -> Tensor:
         """States of new rows, by chains of so many steps from the noise."""
         raise NotImplementedError

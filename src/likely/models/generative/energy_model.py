@@ -74,7 +74,7 @@ class EnergyModel(_Generative):
 
     log Z of a machine is exact where its smaller layer has 20 units or fewer; beyond, and of networks, `log_prob` is an
     estimate by annealed importance sampling (`draws` chains), with its standard error. `free_energy` needs no log Z.
-    New rows are the ends of chains of `steps` steps.
+    New rows are the ends of chains of `steps` steps; those of an `RBM` have hidden units (`return_hidden=True`).
 
     >>> rows = np.repeat([[0, 0, 1], [1, 1, 0]], 50, axis=0)
     >>> model = EnergyModel(RBM(4), PCD(1, chains=50), inference=MAP(Adam(0.05), epochs=30), random_state=0).fit(rows)
@@ -252,7 +252,11 @@ class EnergyModule(DensityModule):
         return self.energy.log_normaliser(chains)
 
     def sample(self, count: int, condition: Tensor | None = None) -> Tensor:
-        return self.energy.decode(self.energy.drawn(count, self.steps))
+        return self.drawn(count, condition)[0]
+
+    def drawn(self, count: int, condition: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        state = self.energy.drawn(count, self.steps)
+        return self.energy.decode(state), self.energy.hidden(state)
 
     def complete(self, x: Tensor, condition: Tensor | None, draws: int) -> Tensor:
         """The gaps by a chain, with the rest held."""

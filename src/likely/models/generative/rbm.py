@@ -113,6 +113,9 @@ class RBMModule(EnergyFunction):
         own, other = self._energy(both, inputs).split([len(state), len(new)])
         return own, other, bernoulli(inputs.detach()[len(state) :])
 
+    def hidden(self, state: Tensor) -> Tensor:
+        return bernoulli(self.hidden_input(state))
+
     def drawn(self, count: int, steps: int) -> Tensor:
         return self.moved(self.noise(count), steps)
 

@@ -25,6 +25,7 @@ from ...core.errors import DataError
 from ...core.random import drawing, evenly, normal_like
 from ...core.spec import is_integer, require
 from ...inference import MAP, Inference
+from ...inference.objective import RowDensity
 from ...inference.training.averaging import EMA
 from ...likelihoods import Normal
 from ...networks import MLP
@@ -70,7 +71,7 @@ class ScoreModel(_Generative):
     AttributeError: ScoreModel has no log_prob: score matching leaves the normaliser of p unknown; use ...
     """
 
-    log_prob_kind_ = "bound"  # what training sums is one, up to a constant: ½ E‖∇ log p‖² − F
+    log_prob_kind_ = Refused(UNKNOWN)  # type: ignore[assignment]
     log_prob = Refused(UNKNOWN)  # type: ignore[assignment]
     score = Refused(UNKNOWN)  # type: ignore[assignment]
 
@@ -133,6 +134,9 @@ class ScoreModel(_Generative):
         super()._check_rows(x)
         refuse_text(self.form_, "ScoreModel follows the gradient of a density of numbers")
         warn_of_constants(self, x)
+
+    def _objective(self) -> RowDensity:
+        return RowDensity(type(self).__name__, "bound", random=True)  # ½ E‖∇ log p‖² − F is one, up to a constant
 
     def _module(self) -> DensityModule:
         condition = None if self.condition_ is None else self.condition_.shape

@@ -90,7 +90,6 @@ class SupportVector(KernelMachine, Labelled):
     array([1.1])
     """
 
-    log_prob_kind_: ClassVar[str] = "exact"
     _arrays: ClassVar[Arrays] = {
         "dual_coef_": Array("P N", empty=True),
         "intercept_": Array("P"),
@@ -254,6 +253,12 @@ class SupportVector(KernelMachine, Labelled):
     def predict_dist(self, X: Any) -> distributions.Categorical:
         """p(y | x) of each row: a distribution of the position of y in `classes_`."""
         return distributions.Categorical(torch.from_numpy(self.predict_proba(X)), validate_args=False)
+
+    @property
+    def log_prob_kind_(self) -> str:
+        """What `log_prob` is, where there is one."""
+        _ = self.log_prob  # an AttributeError where there is none
+        return "exact"
 
     @available_if(_of_probabilities)
     def log_prob(self, X: Any, y: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ import narwhals as nw
 import numpy as np
 import polars as pl
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -118,6 +119,7 @@ class FrameModel(Estimator):
         """Whether `log_prob` is "exact", a "bound" or an "estimate": as the model says."""
         return str(self.__dict__.get("model_", self.model).log_prob_kind_)
 
+    @available_if(lambda own: callable(own.model.log_prob))
     def log_prob(self, frame: Any) -> np.ndarray:
         """log p of each row, or of each sequence."""
         check_is_fitted(self, "model_")

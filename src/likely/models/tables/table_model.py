@@ -16,6 +16,7 @@ import narwhals as nw
 import numpy as np
 from sklearn.base import clone, is_classifier
 from sklearn.utils import Tags, get_tags
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 from torch.distributions import Distribution
@@ -131,6 +132,7 @@ class TableModel(Estimator):
         """Whether `log_prob` is "exact", a "bound" or an "estimate": as the model says."""
         return str(self.model.log_prob_kind_)
 
+    @available_if(lambda own: callable(own.model.log_prob))
     def log_prob(self, frame: Any, y: Any = None) -> np.ndarray:
         """log p(target | row, data) of each row; a missing target counts 0."""
         X, values, keep = self._questions(frame, y)
