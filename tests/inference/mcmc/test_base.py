@@ -285,7 +285,7 @@ def test_a_category_of_one_class_has_no_posterior_either(rng):
 
 def test_data_that_overlap_have_a_posterior_under_a_flat_prior(labelled):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", ApproximationWarning)
         Classifier(inference=HMC(4, 10, 20), random_state=0).fit(*labelled)
 
 
@@ -298,7 +298,7 @@ def test_flat_parameters_of_a_network_are_said(prior, data):
 
 def test_a_network_under_a_proper_prior_is_quiet(data):
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", ApproximationWarning)
         Regressor(Normal(0.5), MLP((4,)), PROPER, HMC(2, 5, 5), random_state=0).fit(*data)
 
 

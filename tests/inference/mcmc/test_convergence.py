@@ -7,8 +7,10 @@ import pytest
 import torch
 
 from likely import Regressor, priors
+from likely.core.errors import ConvergenceWarning
+from likely.inference import HMC, SGLD
 from likely.inference.log_posterior import LogPosterior
-from likely.inference.mcmc.convergence import agreement, said_of
+from likely.inference.mcmc.convergence import agreement, said_of, untold
 from likely.likelihoods import Normal
 from likely.networks import MLP
 from likely.sampling.convergence import diagnose
@@ -86,3 +88,14 @@ def test_short_chains_are_judged_by_what_chance_allows(target):
     assert few["rhat"] > 1.05
     assert few["agree"] is None
     assert said_of(few) is None
+    assert untold(few, 10).startswith("Whether the chains agree cannot be told from 10 draws of each, so converged_ is")
+    assert untold(few, 30) is untold(judged, 10) is None
+
+
+@pytest.mark.parametrize("method", [HMC(chains=2, draws=8, warmup=8), SGLD(chains=2, draws=8, warmup=8)])
+def test_chains_that_are_too_short_to_tell_say_so(method):
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = Regressor(prior=priors.Normal(1.0), inference=method, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="cannot be told from 8 draws of each, so converged_ is None: draw 30"):
+        model.fit(X, X[:, 0])
+    assert model.posterior_.info["agree"] is None

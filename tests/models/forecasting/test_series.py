@@ -53,6 +53,9 @@ def test_rows_before_the_first_value_are_left_out():
     [
         ([], "empty list"),
         (["a", "b"], "not numbers"),
+        (np.ones(4) + 1j, "series has complex numbers; a series is one of real ones"),
+        ([[1.0, 2.0], [1.0, 2.0 + 0j]], r"series\[1\] has complex numbers"),
+        (pd.Series(np.ones(10) + 1j, index=pd.date_range("2020", periods=10)), "series has complex numbers"),
         (np.ones((2, 2, 2, 2)), "shape"),
         ([1.0, np.inf], "infinite value in row 1"),
         (np.full(4, np.nan), "no value at all"),

@@ -30,7 +30,7 @@ from ..fingerprint import data_fingerprint
 from ..log_posterior import LogPosterior
 from ..posterior import Posterior
 from ..problem import Inference, Problem
-from .convergence import JUDGED, agreement, said_of
+from .convergence import JUDGED, agreement, said_of, untold
 from .draws import ChainPosterior
 from .improper import check_proper
 from .start import coordinates_of, start_chains
@@ -145,9 +145,11 @@ class _Run:
         return posterior
 
     def warn(self, info: dict[str, Any]) -> None:
-        """Say so if the chains disagree, stand still, or lost their way."""
+        """Say so if the chains disagree, are too short to tell, stand still, or lost their way."""
         spec, moves = self.spec, self.spec.chains * self.spec.draws * self.spec.thin
-        if spec.draws < JUDGED:  # nothing can be said of so few
+        if spec.draws < JUDGED:  # nothing else can be said of so few
+            if few := untold(info, spec.draws):
+                warnings.warn(f"{few}.", ConvergenceWarning, stacklevel=5)
             return
         if info["acceptance"] < 1e-3:
             problem = f"Of the moves proposed, {info['acceptance']:.2g} were accepted: the chains stand still"

@@ -21,7 +21,7 @@ from ...sampling.convergence import AGREE, ALARM, agree, diagnose
 from ..log_posterior import LogPosterior
 from ..predictor import Predictor
 
-__all__ = ["JUDGED", "agreement", "limit", "said_of"]
+__all__ = ["JUDGED", "agreement", "limit", "said_of", "untold"]
 
 QUANTITIES, ROWS = 512, 16
 """The largest number of quantities that are judged, and of training rows that a network is judged at."""
@@ -80,6 +80,20 @@ def limit(chains: int, draws: int, quantities: int) -> float:
     halves, n = 2 * chains, draws // 2
     chance = float(fdtri(halves - 1, halves * (n - 1), 1 - ALARM / quantities))
     return max(AGREE, math.sqrt((n - 1 + chance) / n))
+
+
+def untold(info: dict[str, Any], draws: int) -> str | None:
+    """That chains are too short to tell whether they agree, in words; None where they are not.
+
+    >>> untold({"agree": None}, 20)
+    'Whether the chains agree cannot be told from 20 draws of each, so converged_ is None: draw 30 or more'
+    """
+    if info["agree"] is not None or draws >= JUDGED:
+        return None
+    return (
+        f"Whether the chains agree cannot be told from {draws} draws of each, so converged_ is None: draw {JUDGED} or "
+        "more"
+    )
 
 
 def said_of(info: dict[str, Any]) -> str | None:

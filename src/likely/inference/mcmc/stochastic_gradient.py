@@ -33,7 +33,7 @@ from ..precondition import SMALL, precondition, stiffness
 from ..problem import Inference, Problem
 from ..training.engine import Step, train
 from ..training.mini_batches import MiniBatches, started, to_float32
-from .convergence import agreement, said_of
+from .convergence import agreement, said_of, untold
 
 __all__ = ["Landscape"]
 
@@ -130,6 +130,8 @@ class _StochasticGradient(Inference):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+        if few := untold(info, self.draws):
+            warnings.warn(f"{few}.", ConvergenceWarning, stacklevel=4)
         members = stacked(density.module, density.named(theta), len(theta))
         return Posterior(density.module, *members, weights, info)
 

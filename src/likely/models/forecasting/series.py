@@ -102,7 +102,7 @@ def read_series(X: Any, columns: Columns) -> Series:
         return _from_frame(X, columns)
     index = getattr(getattr(X, "index", None), "values", None)  # a pandas Series
     if isinstance(index, np.ndarray) and index.dtype.kind == "M":
-        return _dated(np.asarray(X, dtype=float).reshape(-1, 1), index.astype("datetime64[us]"), columns)
+        return _dated(real_of(X, "series").reshape(-1, 1), index.astype("datetime64[us]"), columns)
     several = _several(X)
     arrays = [_array(part, f"series[{i}]") for i, part in enumerate(several)] if several is not None else [_array(X)]
     widths = {array.shape[1:] for array in arrays}
@@ -149,7 +149,7 @@ def known_ahead(future: Any, steps: int, width: int, count: int, columns: Column
         arrays = [_numbers(part, columns.named, "future") for part in parts]
     else:
         several = _several(future)
-        arrays = [np.asarray(part, dtype=float) for part in ([future] if several is None else several)]
+        arrays = [real_of(part, "future") for part in ([future] if several is None else several)]
         arrays = [array.reshape(len(array), -1) for array in arrays]
     arrays = arrays * count if len(arrays) == 1 else arrays
     for array in arrays:
@@ -272,7 +272,9 @@ def _array(X: Any, name: str = "series") -> np.ndarray:
     if isinstance(X, Tensor):
         X = X.detach().cpu().numpy()
     try:
-        array = np.array(X, dtype=float)
+        array = real_of(X, name)
+    except DataError:
+        raise
     except (TypeError, ValueError) as error:
         raise DataError(
             f"{name} has values that are not numbers ({error}); a series is (T,) or (T, channels)."
@@ -280,6 +282,14 @@ def _array(X: Any, name: str = "series") -> np.ndarray:
     if array.ndim not in (1, 2) or not array.size:
         raise DataError(f"{name} has shape {array.shape}; a series is (T,) or (T, channels), with at least one row.")
     return array
+
+
+def real_of(X: Any, name: str) -> np.ndarray:
+    """A new array of float64; complex numbers would lose a part."""
+    array = np.asarray(X)
+    if np.iscomplexobj(array) or (array.dtype == object and any(isinstance(v, complex) for v in array.flat)):
+        raise DataError(f"{name} has complex numbers; a series is one of real ones: forecast its parts as channels.")
+    return np.array(array, dtype=float)
 
 
 def _split(width: int, columns: Columns) -> tuple[list[int], list[int]]:

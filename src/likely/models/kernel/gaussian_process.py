@@ -36,7 +36,7 @@ from ...probability.quantiles import quantile
 from ..labels import Labelled
 from ..scored import Scored
 from .gp.fitting import exact, learn, pose, report_search, solve, solving_work
-from .gp.hyperparameters import every_hyperparameter, free, load_hyperparameters, names_of, read, write
+from .gp.hyperparameters import every_hyperparameter, free, load_hyperparameters, read, write
 from .gp.inducing import InducingPosterior
 from .gp.laplace import Laplace, LaplacePosterior
 from .gp.predictive import predictive
@@ -157,7 +157,7 @@ class GaussianProcess(Scored, Labelled):
         self._posterior = posterior = self._solved(problem)
         self.log_evidence_, self.n_evaluations_ = posterior.log_evidence, best.evaluations
         self.converged_, self.jitter_ = best.converged and posterior.converged, posterior.jitter
-        report_search(best, names_of(module) + problem.names(), converged=self.converged_)
+        report_search(best, problem, converged=self.converged_)
         if self.inducing_ is None:  # of inducing points, jitter only lowers the bound
             report_jitter(self.jitter_, ROUGHER, stacklevel=3)
         return self

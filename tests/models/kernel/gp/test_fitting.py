@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from likely.core.errors import ConvergenceWarning
-from likely.kernels import RBF
+from likely import GaussianProcess
+from likely.core.errors import ConvergenceWarning, LikelyWarning
+from likely.kernels import RBF, Matern, Periodic
 from likely.likelihoods import Bernoulli, Normal, Poisson, StudentT
 from likely.models.kernel.gp.evidence import Optimum
 from likely.models.kernel.gp.fitting import exact, learn, pose, report_search, solve
@@ -68,16 +69,37 @@ def test_each_problem_is_solved_by_its_own_posterior():
 
 
 def ended(held=(), *, converged=True):
-    return Optimum(torch.tensor([np.log(20.0), 3.0]).double(), -1.0, 7, converged, held)
+    return Optimum(torch.tensor([np.log(20.0), np.log(3.0), np.log(2.0)]).double(), -1.0, 7, converged, held)
 
 
 def test_what_held_the_search_back_is_named_as_a_person_knows_it():
+    problem = posed(Normal())
     with pytest.warns(ConvergenceWarning, match=r"ended at lengthscale = 20: start the kernel's hyperparameters"):
-        report_search(ended((0,)), ["lengthscale", "mean"], converged=False)
-    with pytest.warns(ConvergenceWarning, match="ended at lengthscale = 20, mean = 3: start"):
-        report_search(ended((0, 1)), ["lengthscale", "mean"], converged=False)
+        report_search(ended((0,)), problem, converged=False)
+    with pytest.warns(ConvergenceWarning, match="ended at lengthscale = 20, noise = 2: start"):
+        report_search(ended((0, 2)), problem, converged=False)
     with pytest.warns(ConvergenceWarning, match="still rising after 7 evaluations.*standardise X"):
-        report_search(ended(), ["lengthscale", "mean"], converged=False)
+        report_search(ended(), problem, converged=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        report_search(ended(), ["lengthscale", "mean"], converged=True)
+        report_search(ended(), problem, converged=True)
+
+
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
+@pytest.mark.parametrize("kernel", [RBF(), Matern(), RBF() * Periodic()])
+def test_targets_that_are_too_large_for_a_kernel_of_fixed_variance_are_told(kernel):
+    """Only where no hyperparameter can change it, and where the targets are larger, not smaller."""
+    rows = X.numpy()
+    with pytest.warns(
+        LikelyWarning, match=r"standard deviation of .* and the kernel's functions one of 1, .*1\.0 \* ke"
+    ):
+        GaussianProcess(kernel).fit(rows, 1000 * Y.numpy())
+    with pytest.warns(LikelyWarning, match="most of what the targets do is taken for noise"):
+        GaussianProcess(kernel, mean="zero", learn=False).fit(rows, 100 + Y.numpy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", LikelyWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        GaussianProcess(kernel).fit(rows, Y.numpy())
+        GaussianProcess(kernel).fit(rows, Y.numpy() / 1000)
+        GaussianProcess(1.0 * kernel).fit(rows, 1000 * Y.numpy())
+        GaussianProcess(kernel).fit(rows, 100 + Y.numpy())

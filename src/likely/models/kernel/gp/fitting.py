@@ -12,18 +12,25 @@ import warnings
 import torch
 from torch import Tensor
 
-from ....core.errors import ConvergenceWarning
+from ....core.errors import ConvergenceWarning, LikelyWarning
 from ....core.progress import progress
 from ....core.threads import factorisation
 from ....kernels import KernelModule
 from ....likelihoods import Likelihood, Target
 from .evidence import MAX_ITER, Optimum, maximise
-from .hyperparameters import free, limits, read, spread_out
+from .hyperparameters import free, limits, names_of, read, spread_out
 from .inducing import InducingPosterior, InducingRegression
 from .laplace import Laplace, LaplacePosterior
 from .regression import ExactPosterior, Regression
 
 __all__ = ["exact", "learn", "pose", "report_search", "solve", "solving_work"]
+
+FAR, ROWS = 5.0, 16
+"""How many times larger than the kernel's functions targets are too large for them; rows at which these are looked at.
+
+With a lengthscale alone to learn, RBF() finds a sine in targets of standard deviation 3, and takes it for noise in
+those of 5.9.
+"""
 
 
 def exact(likelihood: Likelihood) -> bool:
@@ -93,8 +100,22 @@ def solving_work(x: Tensor, inducing: Tensor | None) -> float:
     return factorisation(len(x)) if inducing is None else len(inducing) ** 2 * len(x)
 
 
-def report_search(best: Optimum, names: list[str], *, converged: bool) -> None:
-    """Warn, in the name of `fit`, of a search that its bounds held back or that did not come to its end."""
+def report_search(best: Optimum, problem: Regression | Laplace, *, converged: bool) -> None:
+    """Warn, in the name of `fit`, of a search that its bounds held back or that did not come to its end.
+
+    And of a kernel whose functions are too small for the targets, which are noise to it.
+    """
+    names = names_of(problem.kernel) + problem.names()
+    if isinstance(problem, Regression) and (amplitude := _fixed_amplitude(problem.kernel, problem.x)) is not None:
+        size = problem.unit if problem.constant else float(problem.y.square().mean().sqrt())
+        if size > FAR * amplitude:
+            warnings.warn(
+                f"The targets have a standard deviation of {size:.3g} and the kernel's functions one of "
+                f"{amplitude:.3g}, which it cannot change, so that most of what the targets do is taken for noise: "
+                "multiply the kernel by a variance, which is learned (1.0 * kernel), or standardise y.",
+                LikelyWarning,
+                stacklevel=3,
+            )
     if best.held:
         ended = ", ".join(f"{names[index]} {_shown(names[index], best.hyperparameters[index])}" for index in best.held)
         warnings.warn(
@@ -111,6 +132,19 @@ def report_search(best: Optimum, names: list[str], *, converged: bool) -> None:
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+def _fixed_amplitude(kernel: KernelModule, x: Tensor) -> float | None:
+    """The standard deviation of the kernel's functions, where no hyperparameter that is learned changes it; else None.
+
+    It is that of some rows.
+    """
+    learned = free(kernel)
+    with torch.enable_grad():
+        variance = kernel.diagonal(x[:ROWS]).mean()
+        slopes = torch.autograd.grad(variance, learned, allow_unused=True) if variance.requires_grad else []
+    changes = any(slope is not None and bool((slope.abs() > 1e-6 * variance).any()) for slope in slopes)
+    return None if changes else float(variance.detach().sqrt())
 
 
 def _shown(name: str, number: Tensor) -> str:
