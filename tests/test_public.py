@@ -128,9 +128,5 @@ def test_a_fit_loads_no_compiler_no_pictures_no_tables_no_command_line():
     assert not {"matplotlib", "numba", "polars", "typer"} & set(loaded_after(fit))
 
 
-def test_version_is_that_of_the_installed_package():
-    assert likely.__version__ == importlib.metadata.version("likely")
-
-
 def test_type_hints_are_shipped():
     assert importlib.resources.files("likely").joinpath("py.typed").is_file()

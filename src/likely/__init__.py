@@ -124,6 +124,20 @@ def formula(formula: str, frame: Any) -> Formula:
     It needs the library formulaic: `pip install 'likely[formula]'`. Splines (`bs`, `cr`), categories (`C`),
     interactions (`a:b`, `a*b`), powers, `poly`, `np.log(x)`, `center` and `scale` are its own.
 
+    Parameters
+    ----------
+    formula : "target ~ terms". Without a target there are columns alone. A dot is all other columns, `- 1` leaves out
+        the intercept; an offset is not a term, but given to `fit` and `predict`.
+    frame : a pandas or polars frame, or a dict of columns. Rows with a missing value are left out, with a warning.
+
+    Returns
+    -------
+    A `Formula`, which `fit`, `score`, `log_prob` and `summary` of `Regressor` and `Classifier` take for X and y.
+
+    See also
+    --------
+    TableModel : encodes all columns of a frame, dates and gaps among them, without a formula.
+
     >>> from likely import Regressor
     >>> rows = {"price": [1.0, 3.0, 2.0, 4.0], "area": [0.0, 1.0, 0.0, 1.0], "city": ["a", "a", "b", "b"]}
     >>> design = formula("price ~ area + C(city)", rows)

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from likely.cli.app import app
+from likely.data import write_image
 
 
 class Ran(NamedTuple):
@@ -92,3 +93,29 @@ def regressor(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def classifier(shop: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fitted(shop, tmp_path_factory.mktemp("classifier"), "outcome", "--prior", "normal(scale=1.0)")
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory):
+    """Images of 16 × 16 pixels with a bright square, and masks of 0 and 255."""
+    folder, rng = tmp_path_factory.mktemp("cells"), np.random.default_rng(1)
+    for name in ("images", "masks"):
+        (folder / name).mkdir()
+    for i in range(8):
+        image, mask = rng.uniform(0, 0.3, (16, 16)), np.zeros((16, 16), int)
+        row, column = rng.integers(0, 9, 2)
+        image[row : row + 7, column : column + 7] += 0.6
+        mask[row : row + 7, column : column + 7] = 255
+        write_image(folder / "images" / f"{i}.png", image)
+        write_image(folder / "masks" / f"{i}_mask.png", mask)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pixels(cells, tmp_path_factory):
+    path = tmp_path_factory.mktemp("pixels") / "cells.likely"
+    words = ("fit", cells / "images", "--masks", cells / "masks", "--network", "u_net(channels=[4,8])")
+    ran = invoke(*words, "--inference", "map(adam(0.02), epochs=10, batch_size=4)", "--out", path)
+    assert ran.code == 0, ran.err
+    assert "masks of 2 classes" in ran.out
+    return path

@@ -7,8 +7,6 @@ import sys
 
 import pytest
 
-import likely
-
 
 def shell(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-m", "likely", *words], capture_output=True, text=True, check=False)
@@ -39,7 +37,3 @@ def test_a_closed_pipe_is_no_error():
     )
     assert ran.stdout == "{\n"
     assert ran.stderr == ""
-
-
-def test_it_says_its_version():
-    assert shell("--version").stdout == f"likely {likely.__version__}\n"

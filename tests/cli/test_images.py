@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from likely import load
-from likely.data import read_images, read_mask, write_image
+from likely.data import read_images, write_image
 
 QUICK = "map(adam(0.01), epochs=4, batch_size=8)"
 
@@ -27,22 +27,6 @@ def photos(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def cells(tmp_path_factory):
-    """Images of 16 × 16 pixels with a bright square, and masks of 0 and 255."""
-    folder, rng = tmp_path_factory.mktemp("cells"), np.random.default_rng(1)
-    for name in ("images", "masks"):
-        (folder / name).mkdir()
-    for i in range(8):
-        image, mask = rng.uniform(0, 0.3, (16, 16)), np.zeros((16, 16), int)
-        row, column = rng.integers(0, 9, 2)
-        image[row : row + 7, column : column + 7] += 0.6
-        mask[row : row + 7, column : column + 7] = 255
-        write_image(folder / "images" / f"{i}.png", image)
-        write_image(folder / "masks" / f"{i}_mask.png", mask)
-    return folder
-
-
-@pytest.fixture(scope="module")
 def stripes(photos, tmp_path_factory):
     from tests.cli.conftest import invoke
 
@@ -51,18 +35,6 @@ def stripes(photos, tmp_path_factory):
     assert ran.code == 0, ran.err
     assert "16 grey images of 12 × 12 pixels in 2 classes" in ran.out
     assert f"likely predict {path} NEW_IMAGES" in ran.out
-    return path
-
-
-@pytest.fixture(scope="module")
-def pixels(cells, tmp_path_factory):
-    from tests.cli.conftest import invoke
-
-    path = tmp_path_factory.mktemp("pixels") / "cells.likely"
-    words = ("fit", cells / "images", "--masks", cells / "masks", "--network", "u_net(channels=[4,8])")
-    ran = invoke(*words, "--inference", "map(adam(0.02), epochs=10, batch_size=4)", "--out", path)
-    assert ran.code == 0, ran.err
-    assert "masks of 2 classes" in ran.out
     return path
 
 
@@ -89,54 +61,11 @@ def test_images_are_judged_and_strange_classes_are_told(run, photos, stripes, tm
     assert "training did not show (spots)" in " ".join(ran.out.split())
 
 
-def test_masks_are_written_drawn_and_measured(run, cells, pixels):
-    ran = run("segment", pixels, cells / "images", "--out", "found", "--masks", cells / "masks")
-    assert ran.code == 0, ran.err
-    assert "of pixels right; class 0 IoU" in ran.out
-    mask = read_mask("found/3.png")
-    assert mask.shape == (16, 16)
-    assert set(np.unique(mask)) <= {0, 255}
-    run("segment", pixels, cells / "images" / "0.png", "--pictures", "drawn")
-    assert len(read_images("drawn")) == 1
-    told = run("segment", pixels, cells / "images", "--masks", cells / "masks", "--json").json()
-    assert 0 <= told["iou"]["255"] <= told["dice"]["255"] <= 1
-    assert told["accuracy"] > 0.7
-    assert sum(value for name, value in told["images"][0].items() if name != "image") == pytest.approx(1)
-
-
-def test_masks_of_images_with_one_name_do_not_meet(run, cells, pixels, tmp_path):
-    """Each is written where its image lies, and measured by the true mask that lies so."""
-    for number, name in enumerate(("dark", "light")):
-        for kind, ending in (("images", ".png"), ("masks", "_mask.png")):
-            (tmp_path / kind / name).mkdir(parents=True)
-            shutil.copy(cells / kind / f"{number}{ending}", tmp_path / kind / name / f"0{ending}")
-    ran = run("segment", pixels, "images", "--out", "found", "--pictures", "drawn", "--masks", "masks")
-    assert ran.code == 0, ran.err
-    assert "2 images; " in ran.out
-    run("segment", pixels, cells / "images", "--out", "apart")
-    for number, name in enumerate(("dark", "light")):
-        np.testing.assert_array_equal(read_mask(f"found/{name}/0.png"), read_mask(f"apart/{number}.png"))
-        assert (tmp_path / "drawn" / name / "0.png").is_file()
-    told = run("segment", pixels, "images", "--masks", "masks", "--json").json()
-    assert [row["image"] for row in told["images"]] == ["dark/0.png", "light/0.png"]
-    true, own = (
-        np.stack([read_mask(f"{folder}/{name}/0{ending}.png") for name in ("dark", "light")])
-        for folder, ending in (("masks", "_mask"), ("found", ""))
-    )
-    assert told["accuracy"] == pytest.approx((true == own).mean())
-
-
 def test_an_image_beside_the_folders_is_predicted_but_not_fitted(run, refused, photos, stripes, tmp_path):
     shutil.copytree(photos, tmp_path / "mixed")
     shutil.copy(photos / "across" / "0.png", tmp_path / "mixed" / "lost.png")
     assert run("predict", stripes, "mixed", "--json").json()["rows"] == 17
     refused(run("fit", "mixed"), "lost.png lies beside folders, which are classes (across, upright)")
-
-
-def test_images_of_any_size_are_segmented(run, pixels, tmp_path):
-    write_image(tmp_path / "large.png", np.random.default_rng(0).random((75, 90)))
-    assert run("segment", pixels, tmp_path / "large.png", "--out", "found").code == 0
-    assert read_mask("found/large.png").shape == (75, 90)
 
 
 def test_what_will_not_do(run, refused, photos, cells, stripes, pixels, regressor, tmp_path):

@@ -9,8 +9,6 @@ from typer.main import get_command
 import likely
 from likely.cli.app import COMMANDS, app
 from likely.cli.reading import OPTIONS
-from likely.core.errors import ModelFileError
-from likely.data.reading import Reading
 
 pytestmark = pytest.mark.filterwarnings("always::likely.core.errors.ReadingNote")
 ROWS = "x|city|price\n" + "".join(f"{i},5|{'ab'[i % 2]}|{1000 + i}\n" if i != 3 else "3,5|b|none\n" for i in range(12))
@@ -54,9 +52,3 @@ def test_wrong_marks_are_refused(run, refused, tmp_path):
     (tmp_path / "old.csv").write_text(ROWS)
     refused(run("fit", "old.csv", "-t", "price", "--decimal", "x"), "decimal='x'")
     refused(run("fit", "old.csv", "-t", "price", "--encoding", "klingon"), "encoding='klingon' is not known")
-
-
-@pytest.mark.parametrize("told", [{"decimal": 3}, {"quote": '"'}, {"missing": "none"}])
-def test_a_reading_of_a_file_is_checked(told):
-    with pytest.raises(ModelFileError, match="a reading of tables that is not one"):
-        Reading.of(told)

@@ -82,11 +82,6 @@ def test_points_other_than_the_marks_say_stay(tmp_path):
     assert frame.row(0) == (0.5, 8.322)
 
 
-def test_a_mark_that_a_person_gives_is_that_of_all_columns():
-    assert Reading(decimal=".").over(Reading(decimal=",", decimals={"a": "."})) == Reading(decimal=".")
-    assert Reading(";").over(Reading(decimals={"a": "."})) == Reading(";", decimals={"a": "."})
-
-
 def test_columns_without_marks_tell_nothing():
     plain = [pl.Series("a", ["$5", "7"]), pl.Series("b", ["x", "y"]), pl.Series("c", [None], dtype=pl.String)]
     assert decimals_of(plain, [pl.Series("d", ["1e5"])], MARKS, {}) == Decimals(None, {})

@@ -24,7 +24,7 @@ MODELS = {
     "perceptron": (Perceptron(max_iter=50, random_state=0), X[PAIR] * [1, -1, 1], LABELS[PAIR]),
     "kernel ridge": (KernelRidge(), X, NUMBERS),
     "kernel ridge of several numbers": (KernelRidge(), X, X[:, :2]),
-    "process": (GaussianProcess(RBF(3.0), learn=False), X, NUMBERS),
+    "process": (GaussianProcess(100.0 * RBF(3.0), learn=False), X, NUMBERS),
     "process of counts": (GaussianProcess(RBF(3.0), Poisson(), learn=False), X, NUMBERS),
     "process of labels": (GaussianProcess(RBF(3.0), "categorical", learn=False), X, LABELS),
     "process of two labels": (GaussianProcess(RBF(3.0), Bernoulli(), learn=False), X[PAIR], LABELS[PAIR]),

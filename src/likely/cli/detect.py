@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError, SpecError
-from .folders import answer_names, asked_images, counted, made
+from ..core.plural import counted
+from .folders import answer_names, asked_images, made
 from .options import JsonOption, ModelArgument, check_out, file_name
 from .output import lines, number, print_json, save_picture
 from .predict import ENDINGS, give, write_table

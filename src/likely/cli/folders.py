@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ..core.errors import DataError
 
-__all__ = ["answer_names", "asked_images", "counted", "made"]
+__all__ = ["answer_names", "asked_images", "made"]
 
 
 def asked_images(images: Path) -> tuple[list[Path], Path]:
@@ -53,12 +53,3 @@ def made(folder: Path, option: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"Cannot make the folder {option} {folder}: {error.strerror or error}.") from error
-
-
-def counted(count: int, what: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "image"), counted(2, "image")
-    ('1 image', '2 images')
-    """
-    return f"{count} {what}{'s' * (count != 1)}"

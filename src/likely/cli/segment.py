@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..core.errors import DataError
-from .folders import answer_names, asked_images, counted, made
+from ..core.plural import counted
+from .folders import answer_names, asked_images, made
 from .options import JsonOption, ModelArgument
 from .output import lines, number, print_json, save_picture
 

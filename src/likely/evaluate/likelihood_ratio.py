@@ -33,8 +33,21 @@ class LikelihoodRatio(Result):
 def likelihood_ratio_test(small: Any, large: Any) -> LikelihoodRatio:
     """Test a fitted linear model against a larger one that has all its terms, fitted on the same rows.
 
-    Both are fitted models, or the `summary(X, y)` of fits too large to keep what the test needs. Networks, priors and
-    posteriors are refused: their log-likelihood is not at its maximum, which the χ² distribution rests on.
+    Networks, priors and posteriors are refused: their log-likelihood is not at its maximum, which the χ² distribution
+    rests on.
+
+    Parameters
+    ----------
+    small, large : fitted models, or the `summary(X, y)` of fits too large to keep what the test needs.
+
+    Returns
+    -------
+    A `LikelihoodRatio`: `statistic` 2 (log L₁ − log L₀), `df` the number of terms that the small model lacks, and
+    `p_value`.
+
+    See also
+    --------
+    Regressor.summary : tests of single coefficients. compare : models that are not nested, by rows left out.
 
     >>> import numpy as np
     >>> from likely import Regressor

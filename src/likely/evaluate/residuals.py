@@ -45,8 +45,22 @@ class QuantileResiduals(Result):
 def quantile_residuals(model: Any, X: Any, y: Any, *, random_state: Any = 0, **beside: Any) -> QuantileResiduals:
     """Residuals that are standard normal if p(y | x) is right, whatever the likelihood and the network.
 
-    `beside` is what predictions take beside X: offset= and exposure=. Rows that the model was fitted on have residuals
-    a little too small; with many more rows than parameters the difference is slight.
+    Rows that the model was fitted on have residuals a little too small; with many more rows than parameters the
+    difference is slight.
+
+    Parameters
+    ----------
+    model : fitted, with `predict_dist`. X : the rows it takes. y : their targets; a missing one has no residual.
+    random_state : of the draws that spread the steps of discrete distributions.
+    beside : what predictions take beside X: offset= and exposure=.
+
+    Returns
+    -------
+    `QuantileResiduals`: `values`, one per known target, and `p_value` of a test that they are normal.
+
+    See also
+    --------
+    plots.quantile_residuals : draws them. plots.residuals : actual − predicted.
 
     >>> from likely import Regressor
     >>> X = np.arange(8.0).reshape(-1, 1)

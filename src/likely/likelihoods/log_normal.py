@@ -23,6 +23,11 @@ __all__ = ["LogNormal"]
 class LogNormal(Likelihood):
     """LogNormal(scale="learned" | "input" | a number): η₁ is the mean of log y, the scale that of log y.
 
+    y is (n,) or (n, *positions) of positive numbers; `predict` gives its mean, exp(η₁ + σ²/2). "learned" is one σ for
+    all rows (`constants_`), "input" one for each x, by a second number of the network.
+
+    See also `Gamma`, whose deviation grows with its mean as well, and `Normal` for numbers of any sign.
+
     >>> import torch
     >>> LogNormal(scale=1.0).distribution(torch.tensor([0.0])).mean
     tensor(1.6487)

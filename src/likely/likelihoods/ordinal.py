@@ -26,7 +26,11 @@ __all__ = ["Ordinal", "cut_points"]
 class Ordinal(_Labels):
     """Ordinal(classes=None | K | the labels in their order): the proportional-odds model.
 
-    Without labels their order is that of numbers, of an ordered `pd.Categorical`, or of a polars `Enum`.
+    Without labels their order is that of numbers, of an ordered `pd.Categorical`, or of a polars `Enum`; text without
+    an order is refused. y is (n,) or (n, *positions).
+
+    Learned: `cut_points_` of the estimator, (K − 1,), increasing; with a linear network `coef_` too, and no intercept,
+    whose place they take. See also `Categorical`, for labels without an order.
 
     >>> import torch
     >>> Ordinal().distribution(torch.tensor([0.0, 0.0])).probs

@@ -30,8 +30,11 @@ LEAST = 0.02
 class ZeroInflated(Likelihood):
     """ZeroInflated(counts=Poisson() | NegativeBinomial(), inflation="learned" | "input").
 
-    η are the numbers of the counts that depend on x, ζ if it does too, then the learned constants: those of the counts,
-    and ζ last.
+    y is (n,) or (n, *positions) of counts 0, 1, 2, …, more of them 0 than the counts alone would have. η are the
+    numbers of the counts that depend on x, ζ if it does too ("input"), then the learned constants (`constants_` tells
+    them): those of the counts, and ζ last. `exposure=` multiplies the mean of the counts.
+
+    See also `Poisson`, and `NegativeBinomial`, which may do for many zeros by its dispersion alone.
 
     >>> import torch
     >>> ZeroInflated(Poisson()).distribution(torch.tensor([2.0, 0.0])).mean  # half of the rows are 0

@@ -68,8 +68,18 @@ def partial_dependence(
 ) -> Axes:
     """What `sklearn.inspection.partial_dependence` measured for one column: the mean prediction at each of its values.
 
-    Give its result and the name of the column, or a fitted model, rows X and a column (its name, or its number). With
-    `kind="both"` or `"individual"` the lines of single rows stand behind it.
+    With `kind="both"` or `"individual"` the lines of single rows stand behind it.
+
+    Parameters
+    ----------
+    result : what scikit-learn's function gave, and the name of the column after it; or a fitted model.
+    X, name : of a model: its rows (n, columns), and the column, by name or by number.
+    label : what is predicted, for the axis. title : a heading; "auto" says what the line does, None draws none.
+    ax : where to draw.
+
+    See also
+    --------
+    importance : how much each column matters. theory.explain : single predictions.
 
     >>> from likely import Regressor
     >>> from sklearn.inspection import partial_dependence as measured

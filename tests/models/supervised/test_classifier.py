@@ -201,17 +201,6 @@ def test_numbers_are_not_for_a_classifier():
     assert not hasattr(Classifier(), "predict_interval")
 
 
-def test_coefficients_are_those_of_scikit_learn():
-    X, y = draw(2, seed=4)
-    model = Classifier(prior=Normal(0.7)).fit(X, y)
-    peer = LogisticRegression(C=0.49, tol=1e-10, max_iter=2000).fit(X, y)
-    assert model.coef_.shape == peer.coef_.shape == (1, 3)
-    np.testing.assert_allclose(model.coef_, peer.coef_, atol=1e-6)
-    np.testing.assert_allclose(model.intercept_, peer.intercept_, atol=1e-6)
-    X, y = draw(3, seed=4)
-    assert Classifier().fit(X, y).coef_.shape == (3, 3)
-
-
 @pytest.mark.parametrize("kind", [torch.int64, torch.int32, torch.bool, torch.float32, torch.float64], ids=str)
 @pytest.mark.parametrize(
     "model",

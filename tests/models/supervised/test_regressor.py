@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from scipy import stats
-from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 
 import likely
@@ -24,7 +23,7 @@ from likely.likelihoods import (
     Product,
     StudentT,
 )
-from likely.networks import MLP, Linear
+from likely.networks import MLP
 from likely.optim import Adam
 from likely.probability.quantiles import cdf
 
@@ -226,19 +225,6 @@ def test_a_known_scale_is_kept():
     X, y = draw(Normal(), 100, 10)
     model = Regressor(Normal(scale=0.25), inference=Exact()).fit(X, y)
     np.testing.assert_allclose(model.predict_dist(X).stddev, 0.25)
-
-
-def test_coefficients_are_those_of_scikit_learn():
-    X, y = draw(Normal(), 100, 11)
-    peer = LinearRegression().fit(X, y)
-    model = Regressor().fit(X, y)
-    np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-9)
-    np.testing.assert_allclose(model.intercept_, peer.intercept_, rtol=1e-9)
-    both = Regressor().fit(X, np.column_stack([y, -y]))
-    np.testing.assert_allclose(both.coef_, [peer.coef_, -peer.coef_], rtol=1e-9)
-    through_zero = Regressor(network=Linear(bias=False)).fit(X, y)
-    np.testing.assert_allclose(through_zero.coef_, LinearRegression(fit_intercept=False).fit(X, y).coef_, rtol=1e-9)
-    assert through_zero.intercept_ == 0
 
 
 def test_a_network_has_no_coefficients():

@@ -72,11 +72,19 @@ class LinearReports:
     ) -> Summary:
         """The table of a linear model: estimates, standard errors, tests and intervals, or posterior quantiles.
 
-        X, y and sample_weight (offset, exposure) are the rows of the fit, or X is its `likely.formula`; they are needed
-        where there are many, for robust `errors` ("HC0", "HC1", "HC2", "HC3", by `clusters`, a label for each row, or
-        "quasi" for counts that vary more than a Poisson's: times the square root of the dispersion), and for deviance
-        and dispersion (see `fit_measures.py`). `sample_weight` are frequency weights: a row of weight 2 counts as two
-        rows, in the standard errors and in the number of rows too.
+        Parameters
+        ----------
+        X, y, sample_weight, offset, exposure : the rows of the fit, or X is its `likely.formula`; needed where there
+            are many, for robust `errors`, and for deviance and dispersion. Weights are frequencies: a row of weight 2
+            counts as two, in the standard errors and in the number of rows too.
+        errors : "model", by the observed information; "HC0", "HC1", "HC2", "HC3", which hold where the noise is uneven;
+            "quasi" for counts that vary more than a Poisson's, times the square root of the dispersion.
+        clusters : a label for each row, (n,): rows of one label may depend on each other.
+        level : the probability of the intervals.
+
+        Returns
+        -------
+        A `Summary`: `print` it, or `to_frame()`, `to_latex()`.
 
         Coefficients of several classes are told against the first class. AIC and BIC count coefficients and learned
         constants, but not the σ of a Normal. Networks that are not linear have no such table, nor has an estimate

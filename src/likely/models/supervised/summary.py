@@ -17,12 +17,24 @@ __all__ = ["Summary"]
 
 @dataclass(frozen=True)
 class Summary:
-    """Coefficients and how sure they are. `print` shows the table; the arrays have an entry per term.
+    """Coefficients and how sure they are. `print` shows the table; arrays have an entry per term, (terms,).
 
-    `errors` says where `standard_error` is from: the observed information ("model"), that times the dispersion
-    ("quasi"), a sandwich ("HC0" … "HC3", "cluster"), or the "posterior". `statistic` and `p_value` test a coefficient
-    against 0, by Student's t with `df` degrees of freedom (normal where that is infinite); they are None for a
-    posterior, which has no such test.
+    Attributes
+    ----------
+    terms, estimate : names and values of the coefficients, with intercepts and cut points.
+    standard_error : NaN for a term that the rows do not determine. `errors` says where it is from: the observed
+        information ("model"), that times the dispersion ("quasi"), a sandwich ("HC0" … "HC3", "cluster"), or the
+        "posterior".
+    statistic, p_value : the test of a coefficient against 0, by Student's t with `df` degrees of freedom (normal where
+        that is infinite); None for a posterior, which has no such test.
+    lower, upper : the interval of probability `level`.
+    facts : rows, log_likelihood, aic, bic, and where (X, y) were given deviance and dispersion.
+    constants : what the likelihood learned that does not depend on x, such as a scale.
+
+    See also
+    --------
+    Regressor.summary, Classifier.summary, TableModel.summary : make it. plots.coefficients : draws it.
+    evaluate.likelihood_ratio_test : compares two.
 
     >>> from likely import Regressor
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.1, 2.9, 5.2, 6.8]

@@ -40,12 +40,23 @@ __all__ = ["TableModel"]
 class TableModel(Estimator):
     """A `Regressor`, `Classifier` or other model with `fit(X, y)`, on the rows of a table.
 
-    Training rows hold the target in a column of their own; rows without a target do not count. Rows to predict need no
-    target column. `table` says how columns become numbers: `Table(…)`, or `TextColumn(name)`, which gives the model the
-    texts of a column. Where scikit-learn's tools hand over the target apart from the rows, `y` takes its place.
+    Rows are pandas or polars frames, or dicts of columns, in any order of columns. Where scikit-learn's tools hand over
+    the target apart from the rows, `y` takes its place.
 
-    `exposure` names the column that says for how long, or among how many, the events of a row were counted, and
-    `offset` one that is added to η: no features then, and read again from the rows of every question.
+    Parameters
+    ----------
+    model : what is fitted; it stays as it is.
+    target : the column to predict. Training rows without a value there do not count; rows to predict need no such
+        column.
+    table : how columns become numbers: `Table(…)`, or `TextColumn(name)`, which gives the model the texts of a column.
+    exposure : the column that says for how long, or among how many, the events of a row were counted.
+    offset : the column that is added to η. Both are no features, and read again from the rows of every question.
+
+    Learned: `table_`, the encoding of the training rows (`table_.describe()`), and `model_`, the fitted model.
+
+    See also
+    --------
+    FrameModel : a model of the rows themselves. likely.formula : chosen terms of a frame. data.read_table : files.
 
     >>> from likely import Regressor
     >>> rows = {"area": [40, 60, 80, 90], "city": ["Oslo", "Voss", "Oslo", "Voss"], "price": [4.0, 3.0, 8.0, 6.0]}

@@ -21,9 +21,15 @@ __all__ = ["ChowLiu"]
 class ChowLiu(Structure):
     """The tree that makes the rows most probable, found exactly; each variable but `root` has one parent.
 
-    Required edges are in the tree; a pair that is forbidden in both directions is not. `root` is the first variable,
-    or the first that lets edges have the directions they must. Variables that forbidden pairs leave without any
-    connection are in trees of their own.
+    Parameters
+    ----------
+    root : the variable without a parent; None takes the first one, or the first that lets edges have the directions
+        they must.
+    required : edges (parent, child) that are in the tree.
+    forbidden : edges that are not; forbid both directions to keep two variables apart. Variables that this leaves
+        without any connection are in trees of their own.
+
+    See also `HillClimbing` and `PC`, whose graphs are no trees.
 
     >>> from likely import BayesianNetwork
     >>> rows = {"a": [0, 0, 1, 1, 0, 1], "b": [0, 0, 1, 1, 0, 0], "c": [0, 0, 1, 1, 1, 0]}

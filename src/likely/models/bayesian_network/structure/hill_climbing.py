@@ -42,6 +42,7 @@ class HillClimbing(Structure):
     tabu : how many moves it goes on from a top, to graphs that it has not seen, before it ends at the best one.
     restarts : it begins anew near the best graph, until so many times in a row it got no higher: from another graph
         that tells the same independences, found by turning edges at random, without some of its edges.
+    required, forbidden : edges (parent, child) that must be there, or may not.
 
     >>> from likely import BayesianNetwork
     >>> rows = {"a": [0, 1, 0, 1] * 25, "b": [0, 0, 1, 1] * 25, "c": [0, 1, 1, 0] * 25, "d": [0, 1, 1, 0] * 25}

@@ -32,6 +32,7 @@ class PC(Structure):
     ----------
     alpha : two variables count as independent if the p-value of G² is above this.
     max_given : the most variables that a test conditions on; None for no limit.
+    required, forbidden : edges (parent, child) that must be there, or may not.
 
     Directions that data cannot tell are chosen so that no collider arises; `structural_hamming_distance` does not look
     at them. The order of the columns does not matter for which variables are joined.
