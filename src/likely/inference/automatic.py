@@ -1,10 +1,11 @@
 """`inference="auto"`: the exact method where there is one, then the convex one, else gradient training.
 
-Networks are cross-fitted (see `training.cross_fit`). A table has eight of them, or five from 1,000 rows on, each
-stopped by a fold that the others learn from, and their mixture answers. Sequences have five, trained one by one, each
-stopped by its own tenth of the rows. Images and graphs, whose networks are dear, have one; a few graphs with labels at
-their nodes have one with a penalty. The numbers were chosen on the tables of `benchmarks/defaults.py`; those of
-sequences on training sentences of SST-2, and tried on digits read row by row, sums of steps and WNUT-17.
+Networks are cross-fitted (see `training.cross_fit`). A table has eight of them, or four from 1,000 rows on, each
+stopped by a fold that the others learn from, and an affine map beside them; their mixture answers. Sequences have five,
+trained one by one, each stopped by its own tenth of the rows. Images and graphs, whose networks are dear, have one; a
+few graphs with labels at their nodes have one with a penalty. The numbers were chosen on the tables of
+`benchmarks/defaults.py`; those of sequences on training sentences of SST-2, and tried on digits read row by row, sums
+of steps and WNUT-17.
 """
 
 from __future__ import annotations
@@ -33,21 +34,25 @@ DENSE = 2_000
 
 FEW = 20
 """Rows below which none is held out."""
-MEMBERS, FEWER, ONE = 8, 5, 1
+MEMBERS, FEWER, ONE = 8, 4, 1
 """Networks on a table: small ones have a higher variance, so they are averaged over more."""
+FOLDS = 5
+"""At most a fifth of the rows is held out by a member."""
 SMALL, LARGE = 1_000, 50_000
 """Rows from which on a table has fewer of them, and above which it has one."""
 BATCHES = ((1_000, 32), (4_000, 64), (16_000, 128))
 """Rows of a batch, for tables below so many rows."""
 LARGEST = 256
 """Rows of a batch, for the others."""
-STEPS, EPOCHS, LONGEST = 1_500, 40, 200
-"""Training takes so many steps at most, or epochs where these are more; images, sequences and graphs no more epochs
-than the last."""
+STEPS, EPOCHS, OTHERS, LONGEST = 1_500, 30, 40, 200
+"""Training takes so many steps at most, or epochs where these are more, on a table; images, sequences and graphs have
+others, and no more than the last."""
+WAIT, BEFORE = 150, 6
+"""On a table it takes so many steps, and epochs, at least."""
 RATE, WIDTH = 5e-3, 64
 """Of a network whose widest layer is that wide; wider ones take smaller steps."""
-SEVERAL = 16_000
-"""Sequences from which on there is one network."""
+OF_SEQUENCES, SEVERAL = 5, 16_000
+"""Networks on sequences, and how many of these there are from which on it is one."""
 GRAPH_RATE = 0.01
 """Where few graphs are learned from at once, 200 times: what is usual for citation networks."""
 GRAPH_DECAY = 5e-4
@@ -100,18 +105,20 @@ def _for_network(problem: Problem) -> Inference:
         return MAP(Adam(GRAPH_RATE)) if told else _Penalised(MAP(Adam(GRAPH_RATE)), GRAPH_DECAY)
     batch_size = next((size for limit, size in BATCHES if rows < limit), LARGEST)
     epoch = -(-rows // batch_size)
-    steps = max(STEPS, EPOCHS * epoch)
     if not (isinstance(x, Tensor) and x.ndim == 2) or problem.data.integer:
-        one = _CrossFit(ONE, Adam(), batch_size, min(steps, LONGEST * epoch), min(rows // 10, HELD))
+        steps = min(max(STEPS, OTHERS * epoch), LONGEST * epoch)
+        one = _CrossFit(ONE, Adam(), batch_size, steps, min(rows // 10, HELD))
         if not _are_sequences(problem):
             return one
         one = one.replace(optimizer=Adam(_rate_of_sequences(problem)))
-        return Ensemble(FEWER, by=one) if rows < SEVERAL else one
+        return Ensemble(OF_SEQUENCES, by=one) if rows < SEVERAL else one
     widest = max((shape[0] for shape in problem.description.shapes.values() if len(shape) > 1), default=WIDTH)
     rate = RATE * min(1.0, (WIDTH / widest) ** 0.5)
     members = MEMBERS if rows < SMALL else FEWER if rows <= LARGE else ONE
     optimizer = Adam(rate) if told else AdamW(rate, weight_decay=DECAY)
-    return _CrossFit(members, optimizer, batch_size, steps, min(rows // max(members, FEWER), HELD))
+    steps, wait = max(STEPS, EPOCHS * epoch), max(WAIT, BEFORE * epoch)
+    held = min(rows // max(members, FOLDS), HELD)
+    return _CrossFit(members, optimizer, batch_size, steps, held, wait, affine=True)
 
 
 def _are_sequences(problem: Problem) -> bool:

@@ -1,10 +1,11 @@
 """The module that inferences see: x → η, made of a network and the numbers of η that do not depend on x.
 
-    η(x) = [ offset + unit · f(z(x); θ),  shared ]
+    η(x) = [ offset + unit · f(z(x); θ),  shared ],      f a network, or A z + b
 
 `shared` are learned constants such as Normal's σ. A nonlinear network is in units on both sides: z are the standardised
 inputs, offset and unit those of the targets without x, all fixed; a linear one speaks in the units of the data, so that
-its weights are the coefficients and a prior on them is the penalty of the textbooks.
+its weights are the coefficients and a prior on them is the penalty of the textbooks. Of the members of a posterior some
+may have the affine map in place of the network.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor, nn
 
+from ..core.random import isolated
 from ..data.rows import Inputs
 from ..networks.layers.dense import DensePasses, Passes, dense_layers
 from ..networks.layers.dropout import Dropout
@@ -32,6 +34,7 @@ class Predictor(nn.Module):
 
     offset: Tensor | None
     unit: Tensor | None
+    is_affine: Tensor
 
     def __init__(
         self,
@@ -51,6 +54,7 @@ class Predictor(nn.Module):
         self.flatten = flatten
         self.inputs = inputs
         self.integer = integer
+        self.affine: nn.Linear | None = None
         self.register_buffer("offset", offset)
         self.register_buffer("unit", unit)
 
@@ -59,12 +63,44 @@ class Predictor(nn.Module):
         """The one linear layer, if η is linear in the parameters."""
         return self.network if is_linear(self.network) else None  # type: ignore[return-value]
 
+    @property
+    def function(self) -> nn.Module:
+        """f: the network, or what stands in its place."""
+        return self.affine if self.affine is not None and bool(self.is_affine) else self.network
+
+    def straight(self, columns: int) -> Predictor:
+        """The same over rows of so many columns with an affine map, which is 0, for a network.
+
+        >>> bent = Predictor(nn.Tanh(), offset=torch.tensor([5.0]))
+        >>> bent.straight(3)(torch.ones(2, 3)).tolist()
+        [[5.0], [5.0]]
+        """
+        shared = None if self.shared is None else self.shared.detach().clone()
+        affine = self._level(columns)
+        return Predictor(affine, shared, self.offset, self.unit, self.positions, self.flatten, self.inputs)
+
+    def with_affine(self, columns: int) -> Predictor:
+        """This one, with such a map beside the network: `is_affine` says which of the two it is."""
+        self.affine = self._level(columns)
+        self.register_buffer("is_affine", torch.tensor(False))
+        return self
+
+    def _level(self, columns: int) -> nn.Linear:
+        assert self.offset is not None
+        with isolated(0):
+            affine = nn.Linear(columns, self.offset.numel())
+        for parameter in affine.parameters():
+            nn.init.zeros_(parameter)
+        return affine
+
     def forward(self, x: Inputs) -> Tensor:
         if self.flatten:
             x = x.flatten(1)  # type: ignore[union-attr]
         if self.inputs is not None:
             x = self.inputs(x)
         eta = self.network(x)
+        if self.affine is not None:
+            eta = torch.where(self.is_affine, self.affine(x), eta)
         if self.positions:
             eta = eta.unflatten(-1, (*self.positions, eta.shape[-1] // math.prod(self.positions)))
         if self.unit is not None:
@@ -75,6 +111,10 @@ class Predictor(nn.Module):
             eta = torch.cat([eta, self.shared.expand(*eta.shape[:-1], self.shared.shape[-1])], -1)
         return eta
 
+    def plain_layers(self) -> list[tuple[str, nn.Module]] | None:
+        """Those of the network, if it is a plain dense one and all there is."""
+        return dense_layers(self.network) if self.affine is None else None
+
     def passes(
         self, parameters: Mapping[str, Tensor], gradients: Mapping[str, Tensor], *, stacked: bool
     ) -> Passes | None:
@@ -82,7 +122,7 @@ class Predictor(nn.Module):
 
         Where members are `stacked`, all have a leading axis for them.
         """
-        layers = dense_layers(self.network)
+        layers = self.plain_layers()
         return None if layers is None else _PredictorPasses(self, layers, parameters, gradients, stacked)
 
     def input_passes(self) -> InputPasses | None:
@@ -90,7 +130,7 @@ class Predictor(nn.Module):
 
         The parameters are the module's own, and the pass that of predictions: without dropout.
         """
-        layers = dense_layers(self.network)
+        layers = self.plain_layers()
         return None if layers is None or self.training else InputPasses(self, layers)
 
 

@@ -87,7 +87,7 @@ def _layers(module: nn.Module) -> Iterator[nn.Module]:
             yield nn.Flatten()
         if module.inputs is not None:
             yield module.inputs
-        yield from _layers(module.network)
+        yield from _layers(module.function)
         if module.unit is not None or module.offset is not None:
             like = torch.ones(1, dtype=torch.float64)
             yield Scaled(

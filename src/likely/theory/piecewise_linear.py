@@ -162,7 +162,7 @@ def _predictor(module: Predictor, cells: Cells) -> None:
         centre, scale = _array(module.inputs.centre), _array(module.inputs.scale)
         cells.scale(1 / scale, -centre / scale)
         _draw_in(module.inputs, cells)
-    read(module.network, cells)
+    read(module.function, cells)
     if module.unit is not None:
         cells.scale(_array(module.unit), np.zeros(1))
     if module.offset is not None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 import torch
 from torch import Tensor, nn
 
-from ...networks.layers.dense import dense_layers
 from ...networks.layers.standardise import Statistics, standardised
 from ..predictor import Predictor, is_linear
 
@@ -30,7 +29,7 @@ def batched(module: nn.Module) -> Forward | None:
     """
     if not isinstance(module, Predictor):
         return None
-    layers = dense_layers(module.network)
+    layers = module.plain_layers()
     if layers is None:
         return None
 

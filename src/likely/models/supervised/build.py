@@ -91,7 +91,8 @@ class Plan:
         def empty() -> Predictor:
             offset = torch.zeros(*self.positions, size)
             inputs = None if self.columns is None else Statistics.blank(self.columns, tensors)
-            return self.predictor(network, offset, offset if unit else None, 0, inputs)
+            made = self.predictor(network, offset, offset if unit else None, 0, inputs)
+            return made.with_affine(self.in_shape[-1]) if "parameters.affine.weight" in tensors else made
 
         try:
             with without_numbers():

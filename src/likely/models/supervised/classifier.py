@@ -53,9 +53,10 @@ class Classifier(ClassifierMixin, Supervised):
 
     `class_weight="balanced"` lets each class count alike, whatever its number of rows; a dict gives each its weight.
 
-    `inference="auto"` cross-fits a network that is not linear: on a table eight of them (five from 1,000 rows on), each
-    stopped by a fold that the others learn from, whose mixture answers; on sequences five, each stopped by a tenth of
-    the rows of its own; on images and graphs one. `inference=MAP()` trains one network on all rows.
+    `inference="auto"` cross-fits a network that is not linear: on a table eight of them (four from 1,000 rows on), each
+    stopped by a fold that the others learn from, and an affine map with the weight that held-out rows give it, whose
+    mixture answers; on sequences five, each stopped by a tenth of the rows of its own; on images and graphs one.
+    `inference=MAP()` trains one network on all rows.
 
     X may be texts: a list of strings, one for each row. A network over steps (`LSTM`, `Transformer` …) reads their
     tokens, cut as `tokens` says (`Words`, `Characters` or `BPE`); others get a `Bag` of words and pairs of words, what

@@ -36,9 +36,10 @@ class Regressor(RegressorMixin, Supervised):
     A network that is not linear standardises its inputs by the training rows, so that raw columns will do; with
     `standardise=False` it takes them as they are. X may be texts, a list of strings: see `Classifier`.
 
-    `inference="auto"` cross-fits a network that is not linear: on a table eight of them (five from 1,000 rows on), each
-    stopped by a fold that the others learn from, whose mixture answers; on sequences five, each stopped by a tenth of
-    the rows of its own; on images and graphs one. `inference=MAP()` trains one network on all rows.
+    `inference="auto"` cross-fits a network that is not linear: on a table eight of them (four from 1,000 rows on), each
+    stopped by a fold that the others learn from, and an affine map with the weight that held-out rows give it, whose
+    mixture answers; on sequences five, each stopped by a tenth of the rows of its own; on images and graphs one.
+    `inference=MAP()` trains one network on all rows.
 
     >>> from likely.likelihoods import Poisson
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1.0, 3.0, 5.0, 7.0]
