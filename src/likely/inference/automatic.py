@@ -47,7 +47,7 @@ LARGEST = 256
 STEPS, EPOCHS, OTHERS, LONGEST = 1_500, 30, 40, 200
 """Training takes so many steps at most, or epochs where these are more, on a table; images, sequences and graphs have
 others, and no more than the last."""
-WAIT, BEFORE = 150, 6
+WAIT, BEFORE = 150, 5
 """On a table it takes so many steps, and epochs, at least."""
 RATE, WIDTH = 5e-3, 64
 """Of a network whose widest layer is that wide; wider ones take smaller steps."""

@@ -48,10 +48,10 @@ def test_wide_layers_take_smaller_steps_and_a_prior_takes_the_place_of_decay(pro
     assert chosen.optimizer == Adam(5e-3)
 
 
-def test_few_rows_are_all_learned_from_and_sequences_train_one_network(problem_of):
+def test_few_rows_are_all_learned_from_and_sequences_train_one_by_one(problem_of):
     assert automatic(problem_of(Regressor(network=MLP((4,))), np.arange(19.0)[:, None], np.arange(19))) == MAP()
     chosen = automatic(problem_of(Regressor(network=LSTM(2)), np.arange(120.0).reshape(30, 4, 1), np.arange(30)))
-    assert (chosen.members, chosen.held) == (1, 3)
+    assert (chosen.members, chosen.by.members, chosen.by.held) == (5, 1, 3)
 
 
 def test_a_mode_is_one_where_one_is_asked_for(problem):
