@@ -8,14 +8,18 @@ from typing import Any
 from torch import nn
 
 from ..core.random import current_generator, isolated, redirected
-from .layers.dropout import Dropout
+from .layers.dropout import ChannelDropout, Dropout
 
 __all__ = ["adopted"]
 
+OURS: dict[type[nn.Module], type[Dropout] | type[ChannelDropout]] = {
+    nn.Dropout: Dropout,
+    nn.Dropout1d: ChannelDropout,
+    nn.Dropout2d: ChannelDropout,
+    nn.Dropout3d: ChannelDropout,
+}
+"""Layers of torch, and ours that take their place."""
 DRAWING = (
-    nn.Dropout1d,
-    nn.Dropout2d,
-    nn.Dropout3d,
     nn.AlphaDropout,
     nn.FeatureAlphaDropout,
     nn.RReLU,
@@ -35,8 +39,9 @@ def adopted(module: nn.Module) -> nn.Module:
     """
     for layer in module.modules():
         for name, child in layer.named_children():
-            if type(child) is nn.Dropout:
-                setattr(layer, name, Dropout(child.p).train(child.training))
+            if type(child) in OURS:
+                p: Any = child.p
+                setattr(layer, name, OURS[type(child)](p).train(child.training))
     if any(_may_draw(layer) for layer in module.modules()):
         own = module.forward
         module.forward = update_wrapper(partial(_forward, own), own)  # type: ignore[method-assign]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,10 +12,12 @@ from torch import nn
 import likely
 from likely import Classifier, Regressor
 from likely.core.errors import ApproximationWarning, SpecError
+from likely.core.spec import registered
+from likely.data import Graph
 from likely.inference import MAP, DropoutPosterior, Ensemble, MCDropout
-from likely.inference.training.mc_dropout import fixed_masks
+from likely.inference.training import mc_dropout
 from likely.likelihoods import Normal
-from likely.networks import MLP
+from likely.networks import GCN, LSTM, MLP, DeepSets, Transformer
 from likely.optim import SGD, Adam
 
 
@@ -25,6 +29,9 @@ def X(rng):
 @pytest.fixture
 def y(rng, X):
     return X @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=30)
+
+
+BRIEF = MAP(epochs=2)
 
 
 def linear_with_dropout(in_shape, out_features):
@@ -74,21 +81,73 @@ def test_answers_are_repeatable_and_leave_the_random_state_alone(X, y):
     np.testing.assert_array_equal(again.predict(X), answer)
 
 
-def test_fixed_masks_are_one_function_of_the_row(X, y):
-    """Then the answer to a row does not depend on those beside it, and each mask is that of its own unit everywhere."""
-    for by in (MAP(epochs=3), Ensemble(2, MAP(epochs=2))):
-        inference = MCDropout(10, by)
-        model = Regressor(network=MLP((16,), dropout=0.3), inference=inference, random_state=0).fit(X, y)
-        free = model.predict(X)
-        with fixed_masks():
-            whole, part = model.predict(X), model.predict(X[7:9])
-            turned = model.predict(X[::-1])
-            eta = model.posterior_.eta(torch.from_numpy(X))
-        np.testing.assert_allclose(part, whole[7:9], rtol=1e-4, atol=1e-5)
-        np.testing.assert_allclose(turned[::-1], whole, rtol=1e-4, atol=1e-5)
-        assert eta[..., 0].std(0).min() > 0  # and draws still differ
-        assert np.abs(whole - free).max() > 0
-        np.testing.assert_array_equal(model.predict(X), free)
+def fitted(network, X, y=None, by=BRIEF, draws=8):
+    y = np.arange(len(X)) % 5 + 0.1 if y is None else y
+    return Regressor(network=network, inference=MCDropout(draws, by), random_state=0).fit(X, y)
+
+
+def check_rows_are_alone(model, X, start=7, stop=9):
+    """The answers to some rows are those of the whole, whatever rows are beside them, and draws differ."""
+    whole = model.predict(X)
+    close = {"rtol": 1e-4, "atol": 1e-5 * np.abs(whole).max()}
+    np.testing.assert_allclose(model.predict(X[start:stop]), whole[start:stop], **close)
+    np.testing.assert_allclose(model.predict(X[:1]), whole[:1], **close)
+    np.testing.assert_allclose(model.predict_dist(X[:1]).variance, model.predict_dist(X).variance[:1], rtol=1e-3)
+    assert model.predict_dist(X).component_distribution.mean.std(-1).max() > 0
+
+
+DROPPING = {
+    name: replace(cls.example(), dropout=0.4)
+    for name, cls in registered("network").items()
+    if "dropout" in {field.name for field in fields(cls)}
+} | {"DeepSets": DeepSets((4, 3), after=(4,), dropout=0.4)}
+
+
+@pytest.mark.parametrize("name", DROPPING)
+def test_a_slice_of_the_rows_gets_that_slice_of_the_answers(name):
+    """A draw is one function of the row, in every network: so a block, a batch or a row alone is answered alike."""
+    network = DROPPING[name]
+    X = network.example_inputs(12, torch.Generator().manual_seed(0))
+    check_rows_are_alone(fitted(network, X), X)
+
+
+def test_a_draw_of_a_member_is_one_function_of_the_row(X, y):
+    check_rows_are_alone(fitted(MLP((16,), dropout=0.3), X, y, Ensemble(2, BRIEF)), X)
+
+
+@pytest.mark.parametrize("network", [LSTM(4, layers=2, dropout=0.4), Transformer(4, 2, 1, hidden=4, dropout=0.4)])
+def test_shorter_sequences_alone_get_the_masks_that_they_have_beside_longer_ones(network, rng):
+    X = [rng.normal(size=(length, 2)) for length in (3, 9, 5, 2, 7, 3, 4, 2, 3, 6)]
+    check_rows_are_alone(fitted(network, X), X)
+
+
+def test_channels_are_dropped_for_all_rows_alike(rng):
+    """Also by layers of torch, in whose place ours are put."""
+
+    def network(in_shape, out_features):
+        return nn.Sequential(
+            nn.Conv2d(1, 6, 3), nn.Dropout2d(0.4), nn.Flatten(), nn.Dropout(0.2), nn.Linear(96, out_features)
+        )
+
+    X = rng.normal(size=(12, 1, 6, 6))
+    check_rows_are_alone(fitted(network, X), X)
+
+
+def test_features_of_nodes_share_the_mask_whether_they_are_held_sparsely_or_not(rng):
+    """The few entries of some graphs are multiplied by the mask of their columns, as the whole matrix is."""
+    features = rng.normal(size=(12, 4, 40)) * (rng.random((12, 4, 40)) < 0.05)
+    features[3] = rng.normal(size=(4, 40))  # alone, it is dense
+    X = [Graph(h, [[0, 1, 2], [1, 2, 3]]) for h in features]
+    model = fitted(GCN((4,), level="graph", dropout=0.4), X)
+    check_rows_are_alone(model, X)
+    check_rows_are_alone(model, X, 3, 4)
+
+
+def test_blocks_have_the_masks_of_the_whole(X, y, monkeypatch):
+    model = fitted(MLP((16,), dropout=0.3), X, y)
+    whole = model.predict(X)
+    monkeypatch.setattr(mc_dropout, "BLOCK", 100)
+    np.testing.assert_allclose(model.predict(X), whole, rtol=1e-5, atol=1e-6)
 
 
 def test_a_file_keeps_the_masks(X, y, tmp_path):

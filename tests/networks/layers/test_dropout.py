@@ -4,7 +4,7 @@ from torch import nn
 
 from likely.core.random import drawing, isolated
 from likely.networks.layers import Dropout, dropped
-from likely.networks.layers.dropout import MANY, mask_like, sharing_masks
+from likely.networks.layers.dropout import MANY, ChannelDropout, entry_mask, mask_like, sharing_masks
 
 
 def test_in_evaluation_and_without_probability_nothing_is_dropped():
@@ -95,3 +95,54 @@ def test_rows_of_a_part_share_its_mask_and_the_masks_do_not_depend_on_how_many_r
     assert len(many.unique(dim=0)) == 3
     with sharing_masks(3), sharing_masks(0):
         assert len(mask_like(torch.zeros(6, 200), 0.5).unique(dim=0)) == 6
+
+
+def test_a_place_of_a_shared_mask_has_its_number_whatever_lies_beside_it():
+    """Longer sequences, more draws: the places that there were before are as they were."""
+    masks = []
+    for draws, steps in ((3, 5), (4, 9)):
+        with drawing(1), sharing_masks(draws):
+            masks.append(mask_like(torch.zeros(2 * draws, steps, steps, 6), 0.5)[::2])
+    small, large = masks
+    assert torch.equal(large[:3, :5, :5], small)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.5, 0.999])
+def test_numbers_of_shared_masks_are_those_of_independent_draws(p, seed):
+    """The fraction kept, and correlations along each axis: 4 numbers beyond 5 standard errors, 2e-6 in all."""
+    shape = (40, 50, 200)
+    with drawing(seed), sharing_masks(40):
+        mask = mask_like(torch.zeros(shape), p)
+    kept = (mask > 0).double() - (1 - p)
+    count, variance = kept.numel(), p * (1 - p)
+    assert abs(float(kept.mean())) < 5 * (variance / count) ** 0.5
+    for axis in range(3):
+        beside = kept * kept.roll(1, axis)
+        assert abs(float(beside.mean())) < 5 * variance / count**0.5
+    assert mask.unique().tolist() == pytest.approx([0, 1 / (1 - p)])
+    with sharing_masks(40):
+        assert torch.equal(mask_like(torch.zeros(shape), 1.0), torch.zeros(shape))
+
+
+def test_calls_have_masks_of_their_own():
+    with drawing(0), sharing_masks(1):
+        assert not torch.equal(mask_like(torch.zeros(1, 200), 0.5), mask_like(torch.zeros(1, 200), 0.5))
+
+
+def test_entries_of_a_sparse_matrix_have_the_mask_of_their_column():
+    columns = torch.tensor([0, 7, 3, 7, 0, 7, 3, 7])  # of two draws
+    with drawing(0), sharing_masks(2):
+        mask = entry_mask(torch.ones(8), columns, 9, 0.5)
+    with drawing(0), sharing_masks(2):
+        dense = mask_like(torch.zeros(2, 9), 0.5)
+    assert torch.equal(mask, dense.repeat_interleave(4, 0)[torch.arange(8), columns])
+
+
+def test_channels_are_kept_or_dropped_whole():
+    x = torch.rand(200, 5, 3, 4) + 1
+    with drawing(0):
+        out = ChannelDropout(0.4)(x)
+    assert torch.equal((out > 0).all(-1).all(-1), (out > 0).any(-1).any(-1))
+    torch.testing.assert_close(out[out > 0], (x / 0.6)[out > 0])
+    assert 0.5 < float((out > 0).double().mean()) < 0.7  # 6.5 standard errors
+    assert ChannelDropout(0.4).eval()(x) is x

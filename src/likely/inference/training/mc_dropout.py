@@ -6,9 +6,7 @@ p(y | x) ≈ 1/T Σₜ p(y | η(x; θ̂ ⊙ maskₜ))
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import torch
@@ -18,41 +16,16 @@ from ...core.errors import ApproximationWarning
 from ...core.gradients import following
 from ...core.random import drawing
 from ...core.spec import require
-from ...data.rows import Inputs
+from ...data.rows import Inputs, row_size
 from ...networks.layers.dropout import sharing_masks
-from ..posterior import Posterior, check_draws
+from ..posterior import BLOCK, Posterior, check_draws
 from ..problem import Inference, Problem
 from .around import _Around
 from .map import MAP
 
-__all__ = ["DropoutPosterior", "MCDropout", "fixed_masks"]
+__all__ = ["DropoutPosterior", "MCDropout"]
 
 DROPOUT = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
-
-
-_fixed: ContextVar[bool] = ContextVar("fixed", default=False)
-
-
-@contextmanager
-def fixed_masks() -> Iterator[None]:
-    """Inside, the masks of an `MCDropout` posterior are the same for every row and every question, in this thread.
-
-    Each mask is then one function of x, so that answers for different rows differ by the rows alone.
-
-    >>> from likely import Regressor
-    >>> inference = MCDropout(5, by=MAP(epochs=2))
-    >>> model = Regressor(network="mlp([16], dropout=0.5)", inference=inference, random_state=0)
-    >>> model = model.fit([[0.0], [1.0], [2.0]], [1.0, 3.0, 5.0])
-    >>> with fixed_masks():
-    ...     answers = model.predict([[1.0], [1.0]])
-    >>> bool(abs(answers[0] - answers[1]) < 1e-6)
-    True
-    """
-    token = _fixed.set(True)
-    try:
-        yield
-    finally:
-        _fixed.reset(token)
 
 
 class MCDropout(_Around):
@@ -94,7 +67,10 @@ class MCDropout(_Around):
 
 
 class DropoutPosterior(Posterior):
-    """Parameters whose dropout layers stay on. The masks come from the fit's seed: the same X gives the same answer."""
+    """Parameters whose dropout layers stay on, with masks that come from the fit's seed.
+
+    A draw is one mask, which all rows share: a function of the row, that answers it alike beside any others.
+    """
 
     kind = "dropout"
 
@@ -106,11 +82,16 @@ class DropoutPosterior(Posterior):
 
     def eta(self, x: Inputs) -> Tensor:
         """η of every member and mask: (members · draws, n, *positions, size)."""
-        draws, fixed = int(self.info["draws"]), _fixed.get()
-        with following(x), drawing(int(self.info["seed"])), sharing_masks(draws if fixed else 0):
-            again = torch.arange(len(x), device=x.device).repeat(draws)
-            rows = self.cast(x)[again]
-            eta = self._members(rows) if fixed and len(self) > 1 else super().eta(rows)  # all rows at once
+        draws = int(self.info["draws"])
+        step = max(1, BLOCK // (len(self) * draws * row_size(x)))
+        with following(x):
+            return torch.cat([self._drawn(self.cast(part), draws) for part in x.split(step)], 1)
+
+    def _drawn(self, x: Inputs, draws: int) -> Tensor:
+        """η of rows that pass through each mask; the masks begin anew, so those of any other rows are the same."""
+        rows = x[torch.arange(len(x), device=x.device).repeat(draws)]
+        with drawing(int(self.info["seed"])), sharing_masks(draws):
+            eta = super().eta(rows) if len(self) == 1 else self._members(rows)
         return eta.unflatten(1, (draws, -1)).flatten(0, 1)
 
     @classmethod

@@ -227,18 +227,27 @@ class Encoder(nn.Module):
         for block, looked in zip(self.blocks, context or [None] * len(self.blocks), strict=True):
             x = block(x, present, bias=bias, causal=self.causal, context=looked, seen=seen)
         if self.output == "class":
-            return self.norm(x[:, -1])
+            return self.norm(x[:, self.token_at])
         x = self.norm(x)
         return x if self.output == "each" else pooled(x, present, self.output)
+
+    @property
+    def token_at(self) -> int:
+        """Where the class token is: first, at one place beside steps however many; if steps see only what was before
+        them last, where it sees them all."""
+        return -1 if self.causal else 0
 
     def _entered(self, x: Tensor, present: Tensor | None) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """What the first block is given: steps with positions and the class token, which there are, and biases."""
         if self.positions is not None:
             x = join_positions(x, self.positions(x), self.join)
-        if self.token is not None:  # last, where it sees all steps even if these do not see what follows them
-            x = torch.cat([x, self.token.expand(len(x), 1, -1)], 1)
-            present = None if present is None else nn.functional.pad(present, (0, 1), value=True)
-        bias = None if self.relative is None else self.relative(x.shape[1], x.shape[1])
+        steps = x.shape[1] + (self.token is not None)
+        bias = None if self.relative is None else self.relative(steps, steps)
+        if self.token is not None:
+            token, first = self.token.expand(len(x), 1, -1), self.token_at == 0
+            x = torch.cat([token, x] if first else [x, token], 1)
+            present = None if present is None else nn.functional.pad(present, (1, 0) if first else (0, 1), value=True)
+            bias = bias.roll((1, 1), (1, 2)) if first and bias is not None else bias
         return self.dropout(x), present, bias
 
     def cross_weights(self, x: Tensor, context: Tensor, seen: Tensor | None = None) -> Tensor:

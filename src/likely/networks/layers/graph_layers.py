@@ -11,6 +11,7 @@ mostly 0. Renumbering the nodes renumbers h⁺ alike.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 import torch
@@ -19,7 +20,7 @@ from torch.nn import functional
 
 from ...data.graph import Graphs
 from .activation import activation as activation_named
-from .dropout import Dropout
+from .dropout import Dropout, entry_mask
 from .graph import (
     Aggregate,
     adjacency,
@@ -62,8 +63,11 @@ class NodeLinear(nn.Module):
         if own is None:
             return functional.linear(self.dropout(graphs.features if h is None else h), self.weight)
         if self.dropout.training and self.dropout.p:  # of zeros there is nothing to drop
-            own = own.with_values(self.dropout)
+            own = own.with_values(partial(self._kept, own.parts.columns))
         return own @ self.weight.T
+
+    def _kept(self, columns: Tensor, values: Tensor) -> Tensor:
+        return values * entry_mask(values, columns, self.weight.shape[1], self.dropout.p)
 
 
 class GraphConvolution(nn.Module):
@@ -156,7 +160,8 @@ class GraphAttention(nn.Module):
 
     def forward(self, graphs: Graphs, h: Tensor | None = None) -> Tensor:
         values = self._values(graphs, h)  # (n, heads, d)
-        q = self.dropout(self._attention(graphs, values))  # (m, heads)
+        edges, loops = self._attention(graphs, values).tensor_split([-len(values)])
+        q = torch.cat([self.dropout(edges), self.dropout(loops)])  # (m, heads)
         messages = sources(graphs, loops=True) @ values.flatten(1)
         weighed = messages.unflatten(1, values.shape[1:]) * q.unsqueeze(-1)
         out = targets(graphs, loops=True).T @ weighed.flatten(1)

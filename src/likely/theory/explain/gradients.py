@@ -20,7 +20,6 @@ from torch import Tensor
 from ...core.errors import ApproximationWarning, DataError, SpecError
 from ...core.random import isolated, seed_of
 from ...core.spec import is_integer
-from ...inference.training.mc_dropout import fixed_masks
 from ...models import Classifier
 from ...models.supervised.base import as_array
 from .attribution import Attribution
@@ -41,7 +40,6 @@ CHUNK = 1 << 22
 """Numbers of x that are differentiated at once."""
 
 
-@fixed_masks()
 def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto", at: Any = None) -> Attribution:
     """∂f(x)/∂x of each row: how f changes with each input, in units of f per unit of X.
 
@@ -61,7 +59,6 @@ def saliency(model: Any, X: Any, target: Any = None, *, of: str = "auto", at: An
     return _attribution(output, x, place, output.gradient(x, place), "saliency", model=model)
 
 
-@fixed_masks()
 def integrated_gradients(
     model: Any,
     X: Any,
@@ -100,7 +97,6 @@ def integrated_gradients(
     )
 
 
-@fixed_masks()
 def smooth_grad(
     model: Any,
     X: Any,

@@ -14,7 +14,6 @@ import numpy as np
 
 from ...core.errors import SpecError
 from ...core.spec import is_integer
-from ...inference.training.mc_dropout import fixed_masks
 from .attribution import Attribution
 from .covered import covered_of
 from .outputs import asked_output
@@ -26,7 +25,6 @@ MOST = 1 << 24
 """Numbers of covered rows that are asked about at once."""
 
 
-@fixed_masks()
 def occlusion(
     model: Any,
     X: Any,

@@ -119,7 +119,7 @@ def _rolled(module: nn.Module, encoder: Encoder, x: Any) -> Tensor:
             handle.remove()
     (total,) = rolled
     if encoder.output == "class":
-        return total[:, -1, :-1]
+        return total[:, -1, :-1] if encoder.token_at else total[:, 0, 1:]
     return total[:, -1] if encoder.output == "last" else total.mean(1)
 
 

@@ -25,7 +25,6 @@ import numpy as np
 from ...core.errors import ApproximationWarning, DataError, SpecError
 from ...core.random import seed_of
 from ...core.spec import is_integer
-from ...inference.training.mc_dropout import fixed_masks
 from .attribution import Attribution
 from .columns import Columns
 from .outputs import asked_output
@@ -43,7 +42,6 @@ LOST = 1e-3
 """How far shares may be from their sum, relative to the change of f or to 1, by rounding in float32."""
 
 
-@fixed_masks()
 def shapley(
     model: Any,
     X: Any,
