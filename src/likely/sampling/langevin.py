@@ -16,6 +16,7 @@ from torch import Tensor
 
 from ..core.spec import require
 from .density import LogDensity
+from .dual_averaging import CALM
 from .leapfrog import gained, leapfrog
 from .metric import (
     GradientState,
@@ -63,7 +64,7 @@ class Langevin(Sampler):
         require(positive_or_none(self.step_size), self, "step_size", "None or a positive number")
 
     def init(self, position: Tensor, log_prob: LogDensity) -> GradientState:
-        return start("Langevin", position, log_prob, self.step_size)
+        return start("Langevin", position, log_prob, self.step_size, CALM)
 
     def step(self, state: State, log_prob: LogDensity, generator: torch.Generator) -> tuple[State, Info]:
         assert isinstance(state, GradientState)

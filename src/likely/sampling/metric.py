@@ -17,7 +17,7 @@ from torch import Tensor
 from ..core.errors import DataError
 from .adaptation import Moments, is_window_end
 from .density import LogDensity
-from .dual_averaging import DualAveraging
+from .dual_averaging import BOLD, DualAveraging
 from .gradient import first_value_and_gradient
 from .leapfrog import Point, back, first_step
 from .sampler import State
@@ -68,18 +68,20 @@ class Metric(NamedTuple):
         if factor is None:
             return metric
         # the units of ε change with L: now 1 is a standard deviation of the target
-        fresh = DualAveraging.start(min(1.0, 1.5 * rows.shape[1] ** -0.25))
+        fresh = DualAveraging.start(min(1.0, 1.5 * rows.shape[1] ** -0.25), self.step.pace)
         return metric._replace(factor=factor, step=fresh)
 
 
-def start(name: str, position: Tensor, log_prob: LogDensity, step_size: float | None) -> GradientState:
+def start(
+    name: str, position: Tensor, log_prob: LogDensity, step_size: float | None, pace: tuple[float, float] = BOLD
+) -> GradientState:
     """The state before the first step of the method called `name`, with a `Metric` as its tuning."""
     if not position.is_floating_point():
         raise DataError(f"{name} needs positions that are real numbers; for integers use Gibbs(supports=…).")
     value, gradient = first_value_and_gradient(log_prob, position)
     rows = position.reshape(len(position), -1)
     step = step_size or first_step(log_prob, position, value, gradient)
-    metric = Metric(DualAveraging.start(step), rows.new_ones(rows.shape[1]), _no_moments(rows), step_size)
+    metric = Metric(DualAveraging.start(step, pace), rows.new_ones(rows.shape[1]), _no_moments(rows), step_size)
     return GradientState(position, value, metric, gradient)
 
 
