@@ -33,10 +33,12 @@ def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised):
 
 def test_small_steps_leave_the_posterior_as_it_is(fitted, standardised):
     """ε = 0.02 gives variances 0.5 % too large. Chains start in the posterior, so 400 of them are 400 draws each time:
-    variances ± 7 % each; the trace over 4 dimensions and 10 draws far apart ± 1.1 %; 5 of that."""
+    variances ± 7 % each; the trace over 4 dimensions and 10 draws far apart ± 1.1 %; 5 of that. Draws 40 steps apart
+    correlate by 0.99⁴⁰ = 0.67, so a mean of 10 in 400 chains is ± 0.031: four within 5 of that, but for 2 in a million.
+    """
     inference = SGLD(chains=400, draws=10, warmup=0, thin=40, batch_size=None, step_size=0.02)
     draws = standardised(fitted(inference).posterior_)
-    assert draws.mean(0).abs().max() <= 0.1
+    assert draws.mean(0).abs().max() <= 0.155
     assert float(draws.var(0).mean()) == pytest.approx(1 / (1 - 0.02 / 4), abs=0.055)
 
 
