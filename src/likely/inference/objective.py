@@ -47,6 +47,8 @@ class Objective:
     """Whether the module draws random numbers, so that a value is an estimate."""
     name: str = "this model"
     """What to call the model in a message."""
+    may_empty: bool = False
+    """Whether a component may be left without rows, and the data stay as probable whatever its parameters are."""
 
     def inputs(self, batch: Batch) -> tuple[Any, ...]:
         """What the module is called with."""

@@ -8,13 +8,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from sklearn.base import clone
 
-from likely import GaussianMixture
+from likely import GaussianMixture, HiddenMarkov, Mixture
 from likely.core.errors import ApproximationWarning, TrainingError
 from likely.inference import HMC, NUTS
 from likely.inference.coordinates import Coordinates
 from likely.inference.mcmc.improper import check_proper
 from likely.inference.parameters import FlatParameters
+from likely.likelihoods import Poisson
+from likely.priors import Flat
 
 
 class Tails:
@@ -22,7 +25,7 @@ class Tails:
 
     def __init__(self, tail, names=("weight", "other"), *, held=False, offers=("eta",)):
         self.tail, self.parameters, self.held = tail, FlatParameters(dict.fromkeys(names, (1,))), held
-        self.problem = SimpleNamespace(objective=SimpleNamespace(offers=offers))
+        self.problem = SimpleNamespace(objective=SimpleNamespace(offers=offers, may_empty=False))
 
     def __call__(self, theta):
         return self.tail(theta[:, 0]) - 0.5 * theta[:, 1].square()
@@ -87,6 +90,41 @@ def test_a_normal_prior_of_every_parameter_holds_any_posterior(name):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_proper(Tails(ENDLESS[name], held=True), DENSE, START, PRIOR)
+
+
+BRIEF = NUTS(chains=2, draws=20, warmup=50)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianMixture(2, inference=BRIEF, prior=Flat()),
+        Mixture(Poisson(), 3, inference=BRIEF, prior=Flat()),
+        HiddenMarkov(n_states=2, inference=BRIEF, prior=Flat()),
+    ],
+    ids=repr,
+)
+def test_several_components_under_a_flat_prior_are_warned_of_once_wherever_the_chains_are(model):
+    """∫ dφ p(X | φ) = ∞ for the logit φ of a probability that may be 0; separate groups hide it from any walk."""
+    rng = np.random.default_rng(0)
+    X = np.r_[rng.poisson(2.0, size=(40, 1)), rng.poisson(60.0, size=(40, 1))].astype(float)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        clone(model).set_params(random_state=0).fit(X)
+    (text,) = [str(one.message) for one in said if "improper" in str(one.message)]
+    assert "while one component has no rows" in text
+    assert "Flat() holds neither" in text
+    assert "prior=priors.Normal(3.0)" in text
+
+
+@pytest.mark.parametrize("covariance", ["full", "diag"])
+def test_one_component_under_a_flat_prior_has_a_posterior(covariance):
+    """That of a Gaussian: its tails in the logarithms of scales are those of a gamma density."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ApproximationWarning)
+        model = GaussianMixture(1, covariance=covariance, inference=BRIEF, prior=Flat(), random_state=0).fit(X)
+    assert np.isfinite(model.draws_["mean"]).all()
 
 
 @pytest.mark.parametrize("by", [HMC(chains=2, draws=2, warmup=5), NUTS(chains=2, draws=2, warmup=5)], ids=repr)

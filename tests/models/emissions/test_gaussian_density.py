@@ -19,11 +19,12 @@ def units(kind):
 
 def free_numbers(kind, scale=0.5):
     generator = torch.Generator().manual_seed(0)
-    sizes = {"full": (COMPONENTS, COLUMNS, COLUMNS), "tied": (1, COLUMNS, COLUMNS), "diag": (COMPONENTS, COLUMNS)}
+    entries = COLUMNS * (COLUMNS + 1) // 2
+    sizes = {"full": (COMPONENTS, entries), "tied": (1, entries), "diag": (COMPONENTS, COLUMNS)}
     shape = (STARTS, *sizes.get(kind, (COMPONENTS, 1)))
     mean = torch.randn(STARTS, COMPONENTS, COLUMNS, generator=generator, dtype=torch.float64)
     covariance = scale * torch.randn(shape, generator=generator, dtype=torch.float64)
-    return {"mean": mean, "covariance": covariance.tril() if units(kind).matrix else covariance}
+    return {"mean": mean, "covariance": covariance}
 
 
 @pytest.mark.parametrize("kind", KINDS)

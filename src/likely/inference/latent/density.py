@@ -41,7 +41,7 @@ class HiddenDensity(RowDensity):
 
     def __init__(self, name: str, latent: Latent) -> None:
         super().__init__(name, expectations=True)
-        self.latent = latent
+        self.latent, self.may_empty = latent, latent.may_empty
         if not latent.differentiable:
             self.offers = frozenset({"expectations"})
 

@@ -55,6 +55,11 @@ class Latent(ABC):
         return 0.0
 
     @property
+    def may_empty(self) -> bool:
+        """Whether a value of z may have probability 0 and leave the data probable, as one component of several."""
+        return False
+
+    @property
     def width(self) -> int:
         """About how many values are computed per row, for one set of parameters."""
         return 1

@@ -5,6 +5,8 @@
 Seen by walking out: from the middle of the posterior along each direction, tenfold farther must be more than tenfold
 less probable, in one of two strides at least: a mixture has valleys between its modes, and the far side of one is more
 probable than its bottom. A normal prior of every parameter holds any posterior, and nothing is to be seen then.
+A flat one holds no posterior of a model with several components, and nothing needs to be seen: where one has the
+probability 0, the others explain the data, and neither how small it is nor its parameters matter.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import torch
 from torch import Tensor
 
 from ...core.errors import ApproximationWarning, TrainingError
+from ...priors import Flat
 from ..coordinates import CoordinateDensity, Coordinates
 from ..log_posterior import LogPosterior
 
@@ -33,6 +36,15 @@ LOOKED_AT = 64
 def check_proper(target: LogPosterior, coordinates: Coordinates, position: Tensor, prior: object) -> None:
     """Raise for a linear model whose weights have no proper posterior; warn where other parameters have none."""
     if target.held:
+        return
+    if target.problem.objective.may_empty and isinstance(prior, Flat):
+        warnings.warn(
+            f"The posterior is improper: while one component has no rows, the others explain the data, and {prior!r} "
+            "holds neither its probability nor its parameters, so chains may wander off without end. Give a prior "
+            'that does, such as prior=priors.Normal(3.0), which is what prior="auto" is here.',
+            ApproximationWarning,
+            stacklevel=6,
+        )
         return
     density = CoordinateDensity(target, coordinates)
     middle, directions = _directions(target, coordinates, position)
@@ -86,5 +98,5 @@ def _some_of_each(sizes: list[int]) -> Tensor:
 def _name(target: LogPosterior, coordinates: Coordinates, move: Tensor) -> str:
     """The parameter that a move changes most."""
     change = coordinates.spread(move)
-    sizes = {name: float(part.abs().max()) for name, part in target.named(change).items()}
+    sizes = {name: float(part.abs().max()) for name, part in target.named(change).items() if part.numel()}
     return max(sizes, key=lambda name: sizes[name])

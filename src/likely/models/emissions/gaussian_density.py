@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ...likelihoods.special import LOG_2PI
+from ...probability.free_covariance import covariance_of, free_of
 from ...probability.gaussian import factor_or_nan
 from .base import Params
 from .gaussian_missing import has_missing
@@ -50,10 +51,7 @@ def to_free(params: Params, units: Units) -> Params:
         variance = covariance / (units.variance if units.covariance == "diag" else units.variance.mean())
         return {"mean": mean, "covariance": (variance - units.floor).clamp_min(1e-9).log() / 2}
     inner = covariance / (unit.unsqueeze(-1) * unit) - units.floor * torch.eye(len(unit), dtype=torch.float64)
-    values, vectors = torch.linalg.eigh(inner)  # at the floor, nothing is left above it
-    factor = torch.linalg.cholesky((vectors * values.clamp_min(1e-9).unsqueeze(-2)) @ vectors.mT)
-    diagonal = factor.diagonal(dim1=-2, dim2=-1).log()
-    return {"mean": mean, "covariance": factor.tril(-1) + torch.diag_embed(diagonal)}
+    return {"mean": mean, "covariance": free_of(inner, 1e-9)}  # at the floor, nothing is left above it
 
 
 def from_free(free: Params, units: Units) -> Params:
@@ -65,8 +63,7 @@ def from_free(free: Params, units: Units) -> Params:
     if not units.matrix:
         scale = variance if units.covariance == "diag" else variance.mean()
         return {"mean": mean, "covariance": scale * ((2 * given).exp() + units.floor)}
-    factor = given.tril(-1) + torch.diag_embed(given.diagonal(dim1=-2, dim2=-1).exp())
-    inner = factor @ factor.mT + units.floor * torch.eye(len(unit)).to(given)
+    inner = covariance_of(given, len(unit)) + units.floor * torch.eye(len(unit)).to(given)
     return {"mean": mean, "covariance": unit.unsqueeze(-1) * unit * inner}
 
 

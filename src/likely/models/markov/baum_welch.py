@@ -101,6 +101,10 @@ class BaumWelch(Latent):
     differentiable = True
 
     @property
+    def may_empty(self) -> bool:
+        return int(self.first.sum()) > 1
+
+    @property
     def width(self) -> int:
         return max(1, self.states * self.x.shape[1] * len(self.x) // max(1, len(self.data)))
 

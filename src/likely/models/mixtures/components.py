@@ -120,6 +120,10 @@ class Components(Latent):
     differentiable = True
 
     @property
+    def may_empty(self) -> bool:
+        return self.components > 1
+
+    @property
     def width(self) -> int:
         return self._width
 

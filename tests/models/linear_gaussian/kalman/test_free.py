@@ -27,7 +27,7 @@ def test_there_and_back(make_system, diagonal):
         }
     free = FreeMatrices(first, ALL, diagonal=diagonal)
     phi = free.to_free(params)
-    assert phi["transition_covariance"].shape == ((2, 2) if diagonal else (2, 2, 2))
+    assert phi["transition_covariance"].shape == ((2, 2) if diagonal else (2, 3))
     for name, value in free.from_free(phi).items():
         np.testing.assert_allclose(value, params[name], rtol=1e-9, atol=1e-10)
 

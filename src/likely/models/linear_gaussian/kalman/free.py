@@ -13,6 +13,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
+from ....probability.free_covariance import covariance_of, free_of
+
 __all__ = ["FreeMatrices"]
 
 Params = dict[str, Tensor]
@@ -28,7 +30,7 @@ class FreeMatrices:
     >>> free = FreeMatrices(first, frozenset({"transition_covariance"}), diagonal=False)
     >>> phi = free.to_free({name: value.unsqueeze(0) for name, value in first.items()})
     >>> phi, free.from_free(phi)["transition"].shape
-    ({'transition_covariance': tensor([[[0.]]])}, torch.Size([1, 1, 1]))
+    ({'transition_covariance': tensor([[0.]])}, torch.Size([1, 1, 1]))
     """
 
     def __init__(self, first: Mapping[str, Tensor], learn: frozenset[str], *, diagonal: bool) -> None:
@@ -50,10 +52,7 @@ class FreeMatrices:
             if self.diagonal:
                 free[name] = own.diagonal(dim1=-2, dim2=-1).clamp_min(LEAST).log() / 2
                 continue
-            values, vectors = torch.linalg.eigh(0.5 * (own + own.mT))
-            factor = torch.linalg.cholesky((vectors * values.clamp_min(LEAST).unsqueeze(-2)) @ vectors.mT)
-            diagonal = factor.diagonal(dim1=-2, dim2=-1).log()
-            free[name] = factor.tril(-1) + torch.diag_embed(diagonal)
+            free[name] = free_of(own, LEAST)
         return free
 
     def from_free(self, free: Params) -> Params:
@@ -66,11 +65,7 @@ class FreeMatrices:
                 params[name] = first + _size(first) * phi
                 continue
             alive, scale = self.alive[name], self._scale(name).to(some)
-            if self.diagonal:
-                own = torch.diag_embed((2 * phi).exp())
-            else:
-                factor = phi.tril(-1) + torch.diag_embed(phi.diagonal(dim1=-2, dim2=-1).exp())
-                own = factor @ factor.mT
+            own = torch.diag_embed((2 * phi).exp()) if self.diagonal else covariance_of(phi, len(alive))
             own = own * (scale.unsqueeze(-1) * scale)
             columns = own.new_zeros(len(own), len(alive), len(first)).index_copy(-1, alive, own)
             params[name] = own.new_zeros(len(own), *first.shape).index_copy(-2, alive, columns)
