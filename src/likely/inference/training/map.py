@@ -73,6 +73,7 @@ class MAP(Inference):
 
     `average` gives an average of the weights on the way, `EMA()` or `SWA()`, in place of the last ones.
     `precision="bfloat16"` runs the network in 16 bits where the processor has units for it; weights stay in float32.
+    It pays for wide convolutions and costs elsewhere (see the guide), so nobody gets it unasked.
     `steps` says how many updates there are in place of `epochs`, where the last epoch need not be a whole one.
 
     >>> from likely import Regressor
