@@ -18,7 +18,7 @@ def rows():
     """(concept id, public names, tests) of every row of the page on concepts."""
     for line in (ROOT / "docs" / "concepts.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
-        if len(cells) == 4 and re.fullmatch(r"[A-N]\d+", cells[0]):
+        if len(cells) == 4 and re.fullmatch(r"[A-N]\d+[a-z]?", cells[0]):
             yield pytest.param(re.findall(r"`([^`]+)`", cells[2]), re.findall(r"`([^`]+)`", cells[3]), id=cells[0])
 
 
