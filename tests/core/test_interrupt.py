@@ -49,7 +49,7 @@ def test_interrupt_is_raised_while_the_call_still_runs() -> None:
     assert ended.wait(60)
 
 
-def test_errors_answers_context_and_mode_of_gradients_are_those_of_a_plain_call() -> None:
+def test_a_wrapped_call_is_as_a_plain_call() -> None:
     with pytest.raises(ZeroDivisionError):
         interruptible(LONG, lambda: 1 / 0)
     with np.errstate(divide="raise"), pytest.raises(FloatingPointError):

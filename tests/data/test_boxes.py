@@ -73,7 +73,7 @@ def test_images_may_lie_elsewhere(folder, tmp_path_factory):
     assert len(read_voc(folder / "Annotations")) == 1
 
 
-def test_what_reaches_out_is_cut_and_what_has_no_area_is_left_out_with_a_note(folder):
+def test_boxes_are_cut_at_edges_and_empty_ones_are_left_out(folder):
     boxes = [[15, 5, 10, 10], [3, 3, 0, 5], [30, 0, 5, 5]]
     annotations = [{"image_id": 3, "category_id": 1, "bbox": box} for box in boxes]
     with pytest.warns(ReadingNote) as notes:

@@ -118,7 +118,7 @@ def test_a_column_of_numbers_and_a_word_is_never_silently_text(tmp_path):
         assert read_table(path)["a"].dtype == pl.String
 
 
-def test_the_usual_marks_of_gaps_are_missing_beside_numbers_and_words_beside_words(tmp_path):
+def test_marks_of_gaps_are_missing_beside_numbers_alone(tmp_path):
     path = tmp_path / "t.csv"
     marks = ["n/a", "NA", "-", "null", "", "#N/A", "?", "N.A.", "#DIV/0!"]
     fields = zip([*marks, 7], "-abcdefghi", strict=True)

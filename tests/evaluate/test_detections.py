@@ -98,7 +98,7 @@ def test_true_boxes_with_any_probabilities_are_perfect(seed):
     assert average_precision(answers, boxes, labels).value == 1.0
 
 
-def test_a_class_that_is_only_detected_is_wrong_nowhere_and_one_that_is_missed_is_0():
+def test_a_class_only_detected_does_not_count_and_one_missed_is_0():
     answers = [([[0, 0, 4, 4]], ["bird"], [0.9])]
     measured = average_precision(answers, [[[0, 0, 4, 4]]], [["cat"]], classes=["bird", "cat"])
     assert measured.classes.tolist() == ["cat"]

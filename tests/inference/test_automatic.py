@@ -97,7 +97,7 @@ def test_many_parameters_are_left_to_first_order_methods(rng, problem_of):
     assert automatic(problem_of(Classifier(prior=Laplace(1.0)), X, y)) == MAP()
 
 
-def test_a_linear_model_whose_positions_are_coupled_descends_to_its_optimum():
+def test_a_linear_model_of_coupled_positions_reaches_its_optimum():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(20, 3, 2)), rng.integers(2, size=(20, 3))
     model = Classifier(Chain(), prior="normal(1.0)").fit(X, y)

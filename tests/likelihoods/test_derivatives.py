@@ -136,7 +136,7 @@ def test_a_learned_scale_beyond_its_bound_is_constant():
 
 
 @pytest.mark.parametrize("extreme", [30.0, 40.0, 1e4])
-def test_a_rate_beyond_its_bound_has_the_total_and_the_gradient_of_its_tangent(extreme):
+def test_a_rate_beyond_its_bound_follows_its_tangent(extreme):
     eta, y = torch.tensor([[0.5], [extreme]]), torch.tensor([1.0, 2.0])
     value, score = Poisson().value_and_grad(eta, y)
     total, gradient, _ = Poisson().total_and_grad(eta, y, None, 2.0)

@@ -13,7 +13,7 @@ PAIRS = torch.cat([Y.unsqueeze(-1), OFFSET], -1)
 
 
 @pytest.mark.parametrize("family", [Poisson(), Bernoulli(), Gamma(2.0), NegativeBinomial(0.5)], ids=repr)
-def test_pairs_have_the_log_prob_of_y_at_the_moved_eta_with_all_derivatives(family):
+def test_pairs_have_log_prob_and_derivatives_at_the_moved_eta(family):
     y = PAIRS.clone()
     y[:, 0] = y[:, 0] + (1.0 if isinstance(family, Gamma) else 0.0)
     paired, moved = _WithOffset(family), ETA + OFFSET

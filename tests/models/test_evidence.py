@@ -13,7 +13,7 @@ LABELS = torch.tensor([0, 0, 1, 1, 2, 2])
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_the_scores_of_a_row_without_itself_are_those_of_a_model_that_never_saw_it(classes):
+def test_scores_without_a_row_are_those_of_a_model_that_never_saw_it(classes):
     count = 2 * classes
     bag = Bag().fit(TEXTS)
     x, labels, weight = bag.rows(TEXTS)[:count], LABELS[:count], torch.arange(1.0, count + 1)

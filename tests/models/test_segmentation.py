@@ -113,7 +113,7 @@ def test_tiles_are_the_whole_where_their_overlap_is_what_a_pixel_sees(model):
     np.testing.assert_allclose(segment(model, images, tile=256).probabilities[0], whole, atol=1e-6)
 
 
-def test_answers_of_any_sizes_are_probabilities_and_flips_turn_with_the_image(model):
+def test_answers_of_any_size_are_probabilities_and_turn_with_the_image(model):
     images = [scene(1, *size)[0][0] for size in ((40, 32), (100, 90))]
     answer = segment(model, images, flips=True)
     assert isinstance(answer, Segmented)

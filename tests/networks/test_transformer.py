@@ -227,7 +227,7 @@ def test_text_and_json_round_trip():
     assert Network.parse('transformer(width=8, heads=2, output="each")') == Transformer(8, 2, output="each")
 
 
-def test_without_bias_there_is_none_and_tied_outputs_are_read_by_the_vectors_of_tokens():
+def test_without_bias_there_is_none_and_tied_outputs_read_by_tokens():
     spec = Transformer(8, 2, 2, causal=True, output="each", tokens=5, bias=False, tied=True)
     module = spec.build((6,), 4).eval()
     assert not any(name.endswith("bias") for name, _ in module.named_parameters())

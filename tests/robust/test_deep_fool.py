@@ -13,7 +13,7 @@ from likely.robust import FGSM, CarliniWagner, DeepFool, attack
 from likely.robust.deep_fool import nearest_way
 
 
-def test_small_changes_fool_and_are_no_larger_than_those_of_a_search_along_the_gradient(net, clouds):
+def test_changes_fool_and_are_no_larger_than_along_the_gradient(net, clouds):
     X, y = clouds
     right = net.predict(X) == y
     sizes = {}

@@ -85,7 +85,7 @@ def test_the_victim_answers_what_the_model_says(dear, price, flats):
         np.testing.assert_allclose(margin.detach(), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_a_linear_model_of_a_table_has_the_closed_form_in_the_units_of_the_columns(flats):
+def test_a_linear_table_has_the_closed_form_in_units_of_columns(flats):
     model = TableModel(Regressor(), target="price", table=Table(ignore=["dear", "sold"])).fit(flats)
     bumped = flats.assign(area=flats["area"] + 1), flats.assign(age=flats["age"] + 1)
     coefficients = np.array([(model.predict(frame) - model.predict(flats)).mean() for frame in bumped])

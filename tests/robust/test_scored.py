@@ -89,7 +89,7 @@ def test_gradients_are_those_of_differences_also_at_the_rows_of_the_fit(task):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_changed_rows_are_in_the_ball_and_the_range_and_pgd_is_no_weaker_than_fgsm(task, norm):
+def test_changes_are_in_ball_and_range_and_pgd_is_no_weaker_than_fgsm(task, norm):
     model, X, y, threshold = task
     radius, bounds = {1: 1.5, 2: 1.0, math.inf: 0.6}[norm], (X.min(0), X.max(0))
     rates = []
@@ -127,7 +127,7 @@ def hyperplanes(clouds):
 
 
 @pytest.mark.parametrize("norm", [1, 1.5, 2, math.inf])
-def test_the_smallest_change_of_a_linear_model_is_its_margin_over_the_dual_norm(clouds, norm):
+def test_a_linear_model_needs_its_margin_over_the_dual_norm(clouds, norm):
     q = {1: math.inf, math.inf: 1.0}.get(norm) or norm / (norm - 1)
     for model, X, y, threshold, margin, coefficients in hyperplanes(clouds):
         distance = margin / np.linalg.norm(coefficients, q)
@@ -191,7 +191,7 @@ def test_a_cycle_of_votes_is_left_by_the_nearest_vote():
 
 
 # --- evaluation -------------------------------------------------------------------------------------------------------
-def test_robustness_of_kernel_machines_and_naive_bayes_falls_with_the_radius(clouds):
+def test_robustness_of_scored_models_falls_with_the_radius(clouds):
     X, y = clouds
     for model in (NaiveBayes(), SupportVector("linear", probability=False)):
         curve = robustness(model.fit(X, y), X, y, PGD(0.1, steps=5), radii=[0.2, 0.6, 2.0], random_state=0)

@@ -56,7 +56,7 @@ def test_inside_each_cell_the_map_is_the_network(options):
     assert len(cells) > 5
 
 
-def test_what_lies_far_beyond_the_training_rows_is_cut_where_it_begins_to_count_for_less():
+def test_pieces_are_cut_where_far_inputs_count_for_less():
     torch.manual_seed(0)
     inputs = Standardise(*statistics(torch.randn(50, 2).double(), (2,), limited=True))
     net = Predictor(MLP((4,), activation="relu").build((2,), 1), inputs=inputs).double().eval()

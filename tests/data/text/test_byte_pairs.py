@@ -65,7 +65,7 @@ def merged(tokens, pair, new):
     return out
 
 
-def test_merges_stay_within_words_and_pairs_that_are_there_once_are_not_merged():
+def test_merges_stay_within_words_and_need_two_occurrences():
     vocabulary = BPE(1000).fit(TEXT)
     assert vocabulary.size < 1000
     assert not any(b" " in piece[1:] for piece in vocabulary._pieces)

@@ -79,7 +79,7 @@ def test_learned_constants_of_a_linear_model_are_warned_of():
         check_proper(Tails(ENDLESS["flat"], ("shared", "other")), DENSE, START, PRIOR)
 
 
-def test_a_density_without_a_posterior_is_warned_of_and_nothing_is_said_of_planes():
+def test_improper_densities_are_warned_of_and_planes_are_not():
     with pytest.warns(ApproximationWarning, match="however large weight becomes") as said:
         check_proper(Tails(ENDLESS["flat"], offers=("exact",)), DENSE, START, PRIOR)
     assert "plane" not in str(said[0].message)
@@ -104,7 +104,7 @@ BRIEF = NUTS(chains=2, draws=20, warmup=50)
     ],
     ids=repr,
 )
-def test_several_components_under_a_flat_prior_are_warned_of_once_wherever_the_chains_are(model):
+def test_components_under_a_flat_prior_are_warned_of_once(model):
     """∫ dφ p(X | φ) = ∞ for the logit φ of a probability that may be 0; separate groups hide it from any walk."""
     rng = np.random.default_rng(0)
     X = np.r_[rng.poisson(2.0, size=(40, 1)), rng.poisson(60.0, size=(40, 1))].astype(float)

@@ -40,7 +40,7 @@ def test_members_and_batches_go_by_the_rows_of_a_table(rows, members, batch_size
     assert chosen.steps >= 1_500
 
 
-def test_wide_layers_take_smaller_steps_and_a_prior_takes_the_place_of_decay(problem_of):
+def test_wide_layers_take_smaller_steps_and_a_prior_replaces_decay(problem_of):
     X, y = np.arange(60.0).reshape(30, 2), np.arange(30)
     assert automatic(problem_of(Regressor(network=MLP((64,))), X, y)).optimizer == AdamW(5e-3, weight_decay=0.5)
     assert automatic(problem_of(Regressor(network=MLP((256,))), X, y)).optimizer == AdamW(2.5e-3, weight_decay=0.5)
@@ -93,7 +93,7 @@ def test_noise_is_known_as_noise(seed):
     assert labels.log_prob(X[100:], coin[100:]).mean() > -math.log(2) - 0.2
 
 
-def test_a_network_on_a_small_linear_table_is_about_as_good_as_the_linear_model():
+def test_on_a_small_linear_table_it_is_as_good_as_the_linear_model():
     X, y = load_diabetes(return_X_y=True, scaled=False)
     test = np.arange(len(y)) % 3 == 0
     network = Regressor(network=MLP(), random_state=0).fit(X[~test], y[~test])

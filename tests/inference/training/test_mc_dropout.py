@@ -116,7 +116,7 @@ def test_a_draw_of_a_member_is_one_function_of_the_row(X, y):
 
 
 @pytest.mark.parametrize("network", [LSTM(4, layers=2, dropout=0.4), Transformer(4, 2, 1, hidden=4, dropout=0.4)])
-def test_shorter_sequences_alone_get_the_masks_that_they_have_beside_longer_ones(network, rng):
+def test_shorter_sequences_have_the_same_masks_beside_longer_ones(network, rng):
     X = [rng.normal(size=(length, 2)) for length in (3, 9, 5, 2, 7, 3, 4, 2, 3, 6)]
     check_rows_are_alone(fitted(network, X), X)
 
@@ -133,7 +133,7 @@ def test_channels_are_dropped_for_all_rows_alike(rng):
     check_rows_are_alone(fitted(network, X), X)
 
 
-def test_features_of_nodes_share_the_mask_whether_they_are_held_sparsely_or_not(rng):
+def test_sparse_and_dense_features_of_nodes_share_the_mask(rng):
     """The few entries of some graphs are multiplied by the mask of their columns, as the whole matrix is."""
     features = rng.normal(size=(12, 4, 40)) * (rng.random((12, 4, 40)) < 0.05)
     features[3] = rng.normal(size=(4, 40))  # alone, it is dense

@@ -21,7 +21,7 @@ def test_boxes_come_back_from_their_cells(seed):
     torch.testing.assert_close(decoded[cells >= 0], boxes[cells >= 0])
 
 
-def test_a_box_belongs_to_the_cell_of_its_centre_on_the_finest_grid_that_it_fits(seed):
+def test_a_box_belongs_to_its_centre_on_the_finest_grid_it_fits(seed):
     grids, boxes = Grids((4, 8, 16), (48, 64)), random_boxes(seed, images=40, boxes=1)
     for box, cell in zip(boxes[:, 0], grids.cells(boxes)[:, 0], strict=True):
         longest = float((box[2:] - box[:2]).max())

@@ -37,7 +37,7 @@ def test_ends_of_months_stay_in_their_month():
     assert later.astype(str).tolist() == ["2020-01-31", "2020-02-29", "2020-03-31", "2020-04-30"]
 
 
-def test_dates_twice_or_between_steps_are_refused_and_disorder_is_sorted_with_a_word():
+def test_irregular_dates_are_refused_and_disorder_is_sorted():
     days = dates("2020-01-01", 6, "D")
     with pytest.raises(DataError, match="the date 2020-01-02 more than once"):
         placed(Calendar("time", 24 * HOUR), days[[0, 1, 1, 2]], "The series")

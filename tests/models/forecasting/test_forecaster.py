@@ -36,7 +36,7 @@ def test_an_autoregression_is_least_squares_on_the_lag_matrix():
     np.testing.assert_allclose(model.predict_dist(1).variance, residual / 297, rtol=1e-8)
 
 
-def test_log_prob_is_the_sum_of_one_step_densities_on_the_scale_of_the_data():
+def test_log_prob_sums_one_step_densities_on_the_scale_of_the_data():
     positive = np.exp(SERIES / 4)
     model = Forecaster(lags=2, transform="log", season=None, inference=Exact()).fit(positive)
     total = 0.0

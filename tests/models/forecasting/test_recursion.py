@@ -20,7 +20,7 @@ def past(values):
     return Past((np.asarray(values, dtype=float),), np.empty((1, 50, 0)))
 
 
-def test_a_known_ar1_tends_to_its_mean_with_the_exact_variance_at_each_step():
+def test_a_known_ar1_has_its_exact_mean_and_variance_at_each_step():
     a, b, s, h = 0.8, 1.0, 0.5, np.arange(1, 51)
     ahead = ar([a], b, s).ahead(past([3.0]), 50, 0)
     centre = b / (1 - a)

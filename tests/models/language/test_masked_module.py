@@ -43,7 +43,7 @@ def test_each_token_counts_the_length_over_how_many_are_hidden(module):
 
 
 @torch.no_grad()
-def test_over_all_choices_of_hidden_tokens_rows_average_to_the_mean_of_sums(module):
+def test_rows_average_over_hidden_tokens_to_the_mean_of_sums(module):
     """The mean over the subsets of m of t tokens is the mean over subsets of t times the mean log p inside."""
     tokens = torch.tensor([2, 0, 1, 3])
     drawn, wanted = [], []

@@ -34,7 +34,7 @@ def made(network, texts=STORY, **more):
 
 # --- probabilities --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("network", NETWORKS, ids=repr)
-def test_texts_that_go_on_have_probabilities_that_sum_to_one_at_each_length(network):
+def test_probabilities_of_continuations_sum_to_one_at_each_length(network):
     model = made(network, "abaabba")
     for length in (1, 2, 3):
         every = ["".join(own) for own in itertools.product("ab", repeat=length)]

@@ -13,7 +13,7 @@ TOKENS = torch.tensor([[4, 0, 1, 2, 3, 1, 0], [4, 2, 2, 1, 0, 0, 3]])
 
 @torch.no_grad()
 @pytest.mark.parametrize("network", NETWORKS, ids=repr)
-def test_log_probabilities_are_those_of_a_softmax_and_look_at_the_past_alone(network):
+def test_log_probabilities_are_a_softmax_of_the_past_alone(network):
     torch.manual_seed(0)
     module = LanguageModule(network, 5, 4, 6).eval()
     whole = module(TOKENS)

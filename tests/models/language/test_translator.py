@@ -34,7 +34,7 @@ def whole(targets):
 
 @every_body
 @pytest.mark.parametrize("members", [1, 3])
-def test_of_all_short_targets_the_sum_is_below_one_and_exhaustive_finds_the_best(bodies, members):
+def test_short_targets_sum_below_one_and_exhaustive_finds_the_best(bodies, members):
     model = made(bodies, members)
     targets = [own for length in range(LENGTH) for own in itertools.product(range(END), repeat=length)]
     best = model.decoded(SOURCES, Exhaustive(), LENGTH)

@@ -39,7 +39,7 @@ def test_entries_of_sparse_rows_say_what_the_dense_rows_say(likelihood, smoothin
         np.testing.assert_array_equal(told.predict(csr_array(rows)), known.predict(rows))
 
 
-def test_sparse_rows_agree_with_scikit_learn_and_many_columns_take_no_more_memory_than_their_parameters():
+def test_sparse_rows_agree_with_scikit_learn_in_little_memory():
     """200,000 columns: rows × columns in float64 would be 4.8 GB."""
     rng = np.random.default_rng(0)
     rows, columns, count = 3000, 200_000, 15_000
@@ -77,7 +77,7 @@ def test_entries_alone_do_for_counts_and_labels_with_sums():
     )
 
 
-def test_an_entry_that_is_held_twice_adds_up_and_the_rows_given_stay_as_they_are():
+def test_an_entry_held_twice_adds_up_and_the_rows_given_stay():
     X = csr_array(([1.0, 2.0, 0.0], [1, 1, 0], [0, 2, 3]), shape=(2, 2))
     assert rows_of(X).toarray().tolist() == [[0.0, 3.0], [0.0, 0.0]]
     assert X.data.tolist() == [1.0, 2.0, 0.0]

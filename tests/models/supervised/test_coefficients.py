@@ -95,7 +95,7 @@ def test_where_there_is_no_table_it_says_why(question, error, message):
         question()
 
 
-def test_training_that_stopped_early_says_so_and_training_to_the_end_has_errors():
+def test_standard_errors_need_training_to_the_end():
     with pytest.raises(SpecError, match=r"MAP\(epochs=3\) stopped short of the maximum .* would gain"):
         Regressor(inference=MAP(epochs=3)).fit(X, Y).summary()
     trained = Classifier(inference=MAP(LBFGS(), epochs=50, batch_size=None, tol=1e-6)).fit(X, LABELS).summary()

@@ -184,7 +184,7 @@ def test_a_prompt_of_tokens_may_be_shorter_than_the_training_texts():
     [LSTM(4), GRU(4), RNN(4), LRU(4), DeepSets(), Transformer(8, 2, 1, longest=11)],
     ids=lambda network: type(network).__name__,
 )
-def test_sequences_of_several_lengths_after_a_fit_on_one_length_are_answered_as_one_by_one(network):
+def test_sequences_of_other_lengths_are_answered_one_by_one(network):
     rng = np.random.default_rng(0)
     model = Regressor(network=network, inference=MAP(epochs=2), random_state=0)
     model.fit(rng.normal(size=(6, 8, 2)), rng.normal(size=6))
@@ -195,7 +195,7 @@ def test_sequences_of_several_lengths_after_a_fit_on_one_length_are_answered_as_
         model.predict([np.zeros((3, 3)), np.zeros((8, 3))])
 
 
-def test_tokens_of_several_lengths_after_a_fit_on_one_length_are_answered_as_one_by_one():
+def test_tokens_of_other_lengths_are_answered_one_by_one():
     rng = np.random.default_rng(0)
     network = Transformer(8, 2, 1, tokens=7)
     model = Classifier(network=network, inference=MAP(epochs=2), random_state=0)

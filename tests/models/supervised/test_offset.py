@@ -74,7 +74,7 @@ FAMILIES = {
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=FAMILIES)
-def test_an_offset_that_is_the_same_for_all_rows_changes_the_intercept_alone(family):
+def test_one_offset_for_all_rows_changes_the_intercept_alone(family):
     """Also of families and classes that are defined later."""
     target = family.example_target()
     with torch.random.fork_rng():
@@ -127,7 +127,7 @@ def test_a_network_learns_the_rate_and_not_the_exposure():
     np.testing.assert_allclose(model.predict(x, exposure=time), per_unit * time, rtol=1e-4)
 
 
-def test_positions_and_sequences_take_an_offset_for_each_row_or_each_target(tmp_path):
+def test_positions_and_sequences_take_offsets_per_row_or_target(tmp_path):
     several = np.stack([COUNTS, COUNTS], 1)
     both = Regressor(Poisson()).fit(X, several, exposure=TIME)
     one = Regressor(Poisson()).fit(X, COUNTS, exposure=TIME)

@@ -56,7 +56,7 @@ def fitted(kind, network, y, likelihood=None, **given):
 
 
 @pytest.mark.parametrize("network", CAUSAL, ids=lambda network: type(network).__name__)
-def test_the_answers_of_a_causal_network_for_a_prefix_are_those_of_the_whole_rows(network):
+def test_a_causal_network_answers_a_prefix_as_the_whole_rows(network):
     classifier, regressor = fitted(Classifier, network, SIGNS), fitted(Regressor, network, SUMS)
     chance, mean = classifier.predict_proba(STEPS), regressor.predict(STEPS)
     of_steps = regressor.predict_dist(STEPS).log_prob(torch.from_numpy(SUMS)).numpy()
@@ -132,7 +132,7 @@ def test_weights_and_exposures_follow_the_length():
     assert given == pytest.approx(np.average(right, weights=weight))
 
 
-def test_rows_that_a_network_does_not_answer_are_refused_with_those_that_do():
+def test_rows_of_other_lengths_are_refused_naming_networks_for_them():
     model = fitted(Classifier, LSTM(3, output="each"), SIGNS)
     with pytest.raises(
         DataError, match=r"y has targets at \(6,\) positions, but X has rows of \(3,\); they must agree"

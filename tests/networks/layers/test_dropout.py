@@ -41,7 +41,7 @@ def test_members_under_vmap_have_masks_of_their_own():
 
 
 @pytest.mark.parametrize("p", [0.1, 0.5, 0.999])
-def test_large_masks_keep_the_fraction_they_should_in_every_place_of_a_drawn_integer(p, seed):
+def test_large_masks_keep_their_fraction_in_every_part_of_an_integer(p, seed):
     """Of 4 places × 3 p each deviates by 5 standard errors with probability 6e-7: 7e-6 in all."""
     n = 40 * MANY
     with drawing(seed):
@@ -84,7 +84,7 @@ def test_large_masks_lie_in_memory_as_the_numbers_do(dtype):
     assert torch.equal(part.flatten() > 0, plain)
 
 
-def test_rows_of_a_part_share_its_mask_and_the_masks_do_not_depend_on_how_many_rows_there_are():
+def test_rows_of_a_part_share_its_mask_however_many_they_are():
     """Three masks of 200 numbers each, for two rows or for five; outside there is one for each row again."""
     with drawing(1), sharing_masks(3):
         few = mask_like(torch.zeros(6, 200), 0.5)

@@ -152,7 +152,7 @@ def limited(x: torch.Tensor) -> Standardise:
     return Standardise(*statistics(x, tuple(x.shape[1:]), limited=True))
 
 
-def test_a_table_is_as_it_was_up_to_3_beyond_its_ends_and_a_tenth_of_it_further_out():
+def test_a_table_counts_for_a_tenth_beyond_3_past_its_ends():
     x = torch.from_numpy(RNG.normal(50.0, 10.0, (200, 2)))
     plain, layer = Standardise(*statistics(x, (2,))), limited(x)
     assert torch.equal(layer(x), plain(x))

@@ -87,7 +87,7 @@ def test_what_held_the_search_back_is_named_as_a_person_knows_it():
 
 @pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
 @pytest.mark.parametrize("kernel", [RBF(), Matern(), RBF() * Periodic()])
-def test_targets_that_are_too_large_for_a_kernel_of_fixed_variance_are_told(kernel):
+def test_targets_too_large_for_a_fixed_variance_are_told(kernel):
     """Only where no hyperparameter can change it, and where the targets are larger, not smaller."""
     rows = X.numpy()
     with pytest.warns(
