@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
 import re
 from pathlib import Path
 
@@ -15,7 +16,7 @@ FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
 def rows():
-    """(concept id, public names, tests) of every row of the page on concepts."""
+    """(concept id, public names, facts) of every row of the page on concepts."""
     for line in (ROOT / "docs" / "concepts.md").read_text().splitlines():
         cells = [cell.strip() for cell in line.strip().strip("|").split(" | ")]
         if len(cells) == 4 and re.fullmatch(r"[A-N]\d+[a-z]?", cells[0]):
@@ -49,15 +50,34 @@ def test_pictures_and_links_of_the_documents_exist():
             assert target.startswith("http") or (page.parent / target).exists(), f"{page.name} → {target}"
 
 
-@pytest.mark.parametrize(("names", "tests"), list(rows()))
-def test_a_concept_points_to_public_names_and_tests_that_exist(names, tests):
+def met():
+    """The benchmarks all of whose lines are met."""
+    results = json.loads((ROOT / "benchmarks" / "results.json").read_text(encoding="utf-8"))["results"]
+    lines = [line for lines in results.values() for line in lines]
+    return {line["benchmark"] for line in lines} - {line["benchmark"] for line in lines if not line["met"]}
+
+
+def test_concepts_are_numbered_once_and_without_gaps():
+    ids = [row.id for row in rows()]
+    assert len(set(ids)) == len(ids)
+    for letter in "ABCDEFGHIJKLMN":
+        numbers = [int(name[1:]) for name in ids if name[0] == letter and name[1:].isdigit()]
+        assert numbers == list(range(1, len(numbers) + 1))
+        assert numbers
+
+
+@pytest.mark.parametrize(("names", "facts"), list(rows()))
+def test_a_concept_points_to_public_names_and_facts_that_exist(names, facts):
     assert names
-    assert tests
+    assert facts
     for name in names:
         dotted = re.match(r"[\w.]+", name)
         assert dotted is not None
         room, _, member = dotted.group().rpartition(".")
         assert hasattr(importlib.import_module(room), member), name
-    for test in tests:
-        path, _, function = test.partition("::")
-        assert f"def {function}(" in (ROOT / "tests" / path).read_text(), test
+    for fact in facts:
+        place, _, name = fact.partition("::")
+        if place == "line":
+            assert name in met(), fact
+        else:
+            assert f"def {name}(" in (ROOT / "tests" / place).read_text(), fact

@@ -25,6 +25,21 @@ def test_it_is_never_below_greedy(width, end, table):
     assert bool((beam.log_prob >= greedy.log_prob).all())
 
 
+@pytest.mark.parametrize("width", [2, 3, 5])
+@pytest.mark.parametrize("end", [None, 2])
+def test_it_keeps_the_best_of_all_extensions_at_each_step(width, end, table):
+    """Written out, from all that is kept to all that may follow; the greedy sequence is there beside them."""
+    beam = Beam(width).decode(table.step, table.start(), table.first, 5, end=end)
+    greedy = Greedy().decode(table.step, table.start(), table.first, 5, end=end)
+    for row in range(len(table.first)):
+        kept = [()]
+        for _ in range(5):
+            longer = [own if end in own else (*own, token) for own in kept for token in range(3)]
+            kept = sorted(set(longer), key=lambda own: -table.score(row, own))[:width]
+        best = max(table.score(row, kept[0]), greedy.log_prob[row].item())
+        assert beam.log_prob[row].item() == pytest.approx(best, abs=1e-12)
+
+
 def test_of_width_one_it_is_greedy(table):
     beam = Beam(1).decode(table.step, table.start(), table.first, 6)
     assert torch.equal(beam.tokens, Greedy().decode(table.step, table.start(), table.first, 6).tokens)

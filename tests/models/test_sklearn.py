@@ -14,7 +14,7 @@ from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from likely import Classifier, Perceptron, Regressor
@@ -100,6 +100,14 @@ def test_a_pipeline_fits_as_its_parts_do(data):
     scaled = StandardScaler().fit_transform(X)
     np.testing.assert_allclose(pipeline.predict(X), Regressor(prior=Normal(0.5)).fit(scaled, y).predict(scaled))
     assert pipeline.set_params(regressor__prior__scale=2.0)[-1].prior == Normal(2.0)
+
+
+@pytest.mark.parametrize("degree", [1, 2, 4])
+def test_polynomials_by_a_pipeline_are_those_of_numpy(degree, data):
+    x, y = data[0][:, :1], data[1]
+    pipeline = make_pipeline(PolynomialFeatures(degree, include_bias=False), Regressor()).fit(x, y)
+    expected = np.polynomial.Polynomial.fit(x[:, 0], y, degree).convert().coef
+    np.testing.assert_allclose([pipeline[-1].intercept_, *pipeline[-1].coef_], expected, rtol=1e-8, atol=1e-10)
 
 
 def test_cross_validation_agrees_with_scikit_learns_least_squares(data):

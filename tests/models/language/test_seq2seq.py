@@ -53,6 +53,15 @@ def test_copying_and_reversing_are_learned_to_the_last_string(task, bodies):
     assert model.history_["loss"][-1] < 0.1
 
 
+def test_one_symbol_becomes_the_letters_of_its_name():
+    """One to many: the source is a single step."""
+    digits = list("0123456789")
+    names = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+    inference = MAP(Adam(0.02), steps=100, batch_size=10, schedule=Cosine(warmup=0.1), clip_norm=1.0)
+    model = made((GRU(16), GRU(16)), Characters(), inference).fit(digits, names)
+    assert model.predict(digits, Greedy()) == names
+
+
 PAIR = (GRU(2), GRU(2)), (Transformer(2, 1, 1), Transformer(2, 1, 1))
 
 
