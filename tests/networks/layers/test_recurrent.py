@@ -96,6 +96,19 @@ def test_two_directions_are_one_and_one_from_the_end(kind):
     torch.testing.assert_close(back, transcribed(kind, layer.back, x.flip(1)).flip(1))
 
 
+@pytest.mark.parametrize("largest", [0.3, 0.9])
+def test_gradients_vanish_where_the_recurrent_map_shrinks(largest):
+    """‖∂h_T/∂x₁‖ ≤ σ₁(U)^{T−1} ‖W‖ for slopes of 1 or less."""
+    layer = made("tanh")
+    weight = layer.ahead.hidden_weight
+    weight.data.mul_(largest / torch.linalg.matrix_norm(weight, 2))
+    x = 0.1 * torch.randn(20, D).double()
+    for steps in (1, 5, 20):
+        jacobian = torch.autograd.functional.jacobian(lambda rows: layer(rows[None])[0, -1], x[:steps])[:, 0]
+        most = largest ** (steps - 1) * torch.linalg.matrix_norm(layer.ahead.input_weight, 2)
+        assert 0 < torch.linalg.matrix_norm(jacobian, 2) <= most
+
+
 @pytest.mark.parametrize("bidirectional", [False, True])
 def test_what_comes_after_the_end_changes_nothing(kind, bidirectional):
     layer = made(kind, bidirectional)
