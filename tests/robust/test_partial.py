@@ -85,6 +85,22 @@ def test_the_victim_answers_what_the_model_says(dear, price, flats):
         np.testing.assert_allclose(margin.detach(), expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.parametrize("method", [PGD(4.0, steps=5, restarts=2), PGD(4.0, 1, steps=5), DeepFool(), FGSM(4.0)], ids=repr)
+def test_networks_of_tables_which_have_fewer_digits_than_columns_are_attacked(price, flats, method):
+    found = attack(price, flats, flats["price"], method, threshold=0.8, random_state=0)
+    off = np.abs(price.predict(found.perturbed) - flats["price"])
+    np.testing.assert_array_equal(found.success, off > 0.8)
+    assert found.success.sum() > (np.abs(price.predict(flats) - flats["price"]) > 0.8).sum()
+
+
+def test_default_networks_of_tables_are_attacked(flats):
+    model = TableModel(Classifier(network=MLP((4,)), random_state=0), target="dear", table=Table(ignore=["price"]))
+    model.fit(flats)
+    gentle, strong = (attack(model, flats, None, method, random_state=0) for method in (FGSM(8.0), PGD(8.0, steps=5)))
+    np.testing.assert_array_equal(strong.success, model.predict(strong.perturbed) != model.predict(flats))
+    assert strong.rate >= gentle.rate > 0
+
+
 def test_a_linear_table_has_the_closed_form_in_units_of_columns(flats):
     model = TableModel(Regressor(), target="price", table=Table(ignore=["dear", "sold"])).fit(flats)
     bumped = flats.assign(area=flats["area"] + 1), flats.assign(age=flats["age"] + 1)

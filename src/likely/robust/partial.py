@@ -64,10 +64,11 @@ class _Partial(Victim):
         return torch.arange(len(x))
 
     def evaluate(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        return self.inner.evaluate(self._filled(x, y), self.own[y])
+        loss, margin = self.inner.evaluate(self._filled(x, y), self.own[y])
+        return loss.to(x), margin.to(x)  # as attacks keep them, though a network has fewer digits than a table
 
     def margins(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.inner.margins(self._filled(x, y), self.own[y])
+        return self.inner.margins(self._filled(x, y), self.own[y]).to(x)
 
     def limits(self, bounds: Bounds) -> Bounds:
         low, high = (None if bool(end.isinf().all()) else end for end in self.ends)
