@@ -41,6 +41,15 @@ def test_a_rare_category_does_not_stop_it(run):
     assert said["entries"][0]["error"] is None
 
 
+def test_a_table_that_fit_refuses_is_refused_before_models_are_compared(run, refused):
+    """Fifty codes are categories and fifty-two are too many: each fold may lack some."""
+    codes = [f"c{i % 52}" for i in range(60)]
+    pl.DataFrame({"code": codes, "y": np.arange(60.0)}).write_csv("codes.csv")
+    message = "'code' is text with 52 different values"
+    refused(run("compare", "codes.csv", "-t", "y", "-m", "linear"), message)
+    refused(run("fit", "codes.csv", "-t", "y", "--out", "m.likely"), message)
+
+
 def test_a_model_that_fails_is_reported_and_the_others_go_on(run, shop):
     models = ["-m", "linear", "-m", "likelihood=poisson()"]
     ran = run("compare", shop, "-t", "spend", "--ignore", "id", *models, "--folds", "3", "--json")

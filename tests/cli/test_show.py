@@ -8,8 +8,9 @@ import sys
 import numpy as np
 import pytest
 
-from likely import GaussianMixture, Mixture, load
+from likely import GaussianMixture, Mixture, Regressor, load
 from likely.inference import HMC
+from likely.networks import MLP
 
 
 def test_it_names_columns_parameters_and_coefficients(run, regressor):
@@ -63,9 +64,21 @@ def test_a_network_has_no_coefficients(run, shop):
     assert "coefficient" not in run("show", "net").out
 
 
-def test_a_model_of_arrays_is_shown_too(run):
-    from likely import Regressor
+def test_the_affine_map_beside_networks_is_told_with_its_weight(run):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    model = Regressor(network=MLP((4,)), random_state=0).fit(X, X @ [1.0, 2.0] + 0.1 * rng.normal(size=60))
+    model.save("straight.likely")
+    weights = model.posterior_.weights.tolist()
+    assert weights[-1] > 0.5  # a linear model is all there is to know
+    said = run("show", "straight.likely", "--json").json()
+    assert said["members"] == len(weights) == 9
+    assert said["affine_weight"] == weights[-1]
+    told = f"8 networks and an affine map of the columns, averaged over; the weight of the map is {weights[-1]:.4g}"
+    assert told in run("show", "straight.likely").out.replace("\n", " ")
 
+
+def test_a_model_of_arrays_is_shown_too(run):
     Regressor().fit([[0.0], [1.0], [2.0]], [0.0, 1.0, 2.5]).save("plain.likely")
     assert "Regressor()" in run("show", "plain.likely").out
 
@@ -128,7 +141,6 @@ def test_what_is_no_model(run, shop):
 
 
 def test_learned_constants_and_small_arrays_are_shown(run):
-    from likely import Regressor
     from likely.likelihoods import NegativeBinomial
 
     rng = np.random.default_rng(0)

@@ -85,7 +85,9 @@ def test_the_victim_answers_what_the_model_says(dear, price, flats):
         np.testing.assert_allclose(margin.detach(), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", [PGD(4.0, steps=5, restarts=2), PGD(4.0, 1, steps=5), DeepFool(), FGSM(4.0)], ids=repr)
+@pytest.mark.parametrize(
+    "method", [PGD(4.0, steps=5, restarts=2), PGD(4.0, 1, steps=5), DeepFool(), FGSM(4.0)], ids=repr
+)
 def test_networks_of_tables_which_have_fewer_digits_than_columns_are_attacked(price, flats, method):
     found = attack(price, flats, flats["price"], method, threshold=0.8, random_state=0)
     off = np.abs(price.predict(found.perturbed) - flats["price"])

@@ -234,7 +234,9 @@ def leaderboard(
         raise DataError(f"--folds {folds}: at least 2 are needed.")
     if known.height < 2 * folds:
         raise DataError(f"--folds {folds} needs at least {2 * folds} rows with a target; the table has {known.height}.")
-    values = next(iter(models.values())).targets(known)
+    first = next(iter(models.values()))
+    first.table.fit(known.drop(target))  # a table that `likely fit` refuses is refused, though folds of it would do
+    values = first.targets(known)
     metric: dict[str, Callable[[Any, Any], float]] = (
         {"accuracy": evaluation.accuracy} if task == "classify" else {"rmse": evaluation.rmse}
     )

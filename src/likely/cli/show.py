@@ -6,6 +6,7 @@ import math
 import mmap
 import re
 from collections.abc import Mapping
+from itertools import compress
 from typing import Any
 
 from ..core.errors import ModelFileError
@@ -18,6 +19,8 @@ __all__ = ["show"]
 
 MEMBERS = ("parameters.", "draws.")
 """How the names of tensors begin that hold one set of parameters for each member of a posterior."""
+IS_AFFINE = "buffers.is_affine"
+"""The tensor that says which member is an affine map in place of the network."""
 FEW = 6
 """Entries up to which a tensor is shown with its values."""
 
@@ -75,7 +78,8 @@ def _facts(header: Header, content: Content) -> dict[str, Any]:
     }
     facts["constants"] = {str(name): float(value) for name, value in (learned.get("constants") or {}).items()}
     coefficients = _coefficients(header, content, learned, names)
-    facts |= _sizes(header) | {"values": _values(header, content), "coefficients": coefficients}
+    facts |= _sizes(header) | {"affine_weight": _affine_weight(header, content)}
+    facts |= {"values": _values(header, content), "coefficients": coefficients}
     return facts | _summary(learned.get("summary"))
 
 
@@ -129,6 +133,12 @@ def _sizes(header: Header) -> dict[str, Any]:
     return {"members": members, "parameters": shapes}
 
 
+def _affine_weight(header: Header, content: Content) -> float:
+    """The weight of the affine map that stands beside networks, 0 where there is none."""
+    marks = header.tensors.get(IS_AFFINE)
+    return 0.0 if marks is None else sum(compress(header.tensors["weights"].values(content), content[marks.place]))
+
+
 def _values(header: Header, content: Content) -> dict[str, list[float]]:
     """The entries of tensors with few of them; not of a posterior's, which has one set for each member."""
     known = {name: own for name, own in header.tensors.items() if own.dtype in CODES}
@@ -159,7 +169,7 @@ def _coefficients(
 
 def _print(facts: dict[str, Any]) -> None:
     shapes, weights, members = facts.pop("parameters"), facts.pop("coefficients"), facts.pop("members")
-    values = facts.pop("values")
+    values, affine = facts.pop("values"), facts.pop("affine_weight")
     terms, note = facts.pop("summary", []), facts.pop("errors", "")
     if fit := facts.pop("fit", {}):
         facts["fit"] = ", ".join(f"{name.replace('_', ' ')} {number(value)}" for name, value in fit.items())
@@ -169,7 +179,7 @@ def _print(facts: dict[str, Any]) -> None:
     if constants := facts.pop("constants"):
         facts["constants"] = ", ".join(f"{name} {number(value)}" for name, value in constants.items())
     if members > 1:
-        facts["members"] = f"{members} sets of parameters, averaged over"
+        facts["members"] = _members(members, affine)
     if "classes" in facts:
         facts["classes"] = ", ".join(facts["classes"])
     lines(facts)
@@ -187,6 +197,20 @@ def _print(facts: dict[str, Any]) -> None:
         width = len(next(iter(weights.values())))
         heads = ["coefficient"] if width == 1 else [f"η{i + 1}" for i in range(width)]
         print_table("coefficients of the encoded columns", ["number", *heads], [(k, *v) for k, v in weights.items()])
+
+
+def _members(count: int, affine: float) -> str:
+    """What predictions are averages over, and how much of them is the affine map.
+
+    >>> _members(3, 0.0)
+    '3 sets of parameters, averaged over'
+    >>> _members(9, 0.912)
+    '8 networks and an affine map of the columns, averaged over; the weight of the map is 0.912'
+    """
+    if not affine:
+        return f"{count} sets of parameters, averaged over"
+    networks = f"{count - 1} networks" if count > 2 else "a network"
+    return f"{networks} and an affine map of the columns, averaged over; the weight of the map is {number(affine)}"
 
 
 def _bare(words: Words, value: Any) -> str:
