@@ -171,6 +171,10 @@ def test_ignored_columns_are_left_out():
     ("frame", "message"),
     [
         ({"id": [f"n{i}" for i in range(30)]}, r"Column 'id' is text with 30 .* identifier.*Table\(ignore=\['id'\]\)"),
+        (
+            {"review": [f"the {i} was not good" for i in range(30)]},
+            r"Column 'review' is text .* words and no other column \(table=TextColumn\('review'\).* --text review",
+        ),
         ({"s": [str(i % 60) + "x" for i in range(200)]}, "Column 's' is text with 60 .* max_categories=50.* raise"),
         ({"p": [f"{i}.5" for i in range(60)]}, "Column 'p' .* make it numbers"),
         ({"x": [1.0, math.inf, 2.0]}, r"Column 'x' has an infinite value \(inf at row 1"),

@@ -235,6 +235,7 @@ def leaderboard(
     if known.height < 2 * folds:
         raise DataError(f"--folds {folds} needs at least {2 * folds} rows with a target; the table has {known.height}.")
     first = next(iter(models.values()))
+    assert first.table is not None
     first.table.fit(known.drop(target))  # a table that `likely fit` refuses is refused, though folds of it would do
     values = first.targets(known)
     metric: dict[str, Callable[[Any, Any], float]] = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import median
 from typing import Any, Literal, Self, TypeVar
 
 import narwhals as nw
@@ -37,6 +38,9 @@ from .notes import note, together
 from .text_values import TextForm, read_written
 
 __all__ = ["Table"]
+
+SENTENCE = 4
+"""Words from which on a value of text is more likely something to read than a name."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -203,6 +207,9 @@ class Table(TransformerMixin, Estimator):
         column = f"Column {series.name!r} is text with {len(counts)} different values in {len(series)} rows"
         if all(is_number(level) for level in counts):
             remedy = "make it numbers if it is a quantity"
+        elif median(len(level.split()) for level in counts) >= SENTENCE:
+            text = f"table=TextColumn({series.name!r}) of TableModel, or likely fit --text {series.name}"
+            remedy = f"let a model read its words and no other column ({text})"
         elif identifier:
             remedy = f"keep it as groups (Table(categories=[{series.name!r}]) or --category)"
         else:
