@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import signal
 import threading
 from collections.abc import Iterator
@@ -39,7 +38,7 @@ def test_interrupt_is_raised_while_the_call_still_runs() -> None:
 
     def interrupt() -> None:
         begun.wait()
-        _thread.interrupt_main()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
@@ -119,7 +118,7 @@ def test_an_interrupt_does_not_wait_for_the_other_threads(monkeypatch: pytest.Mo
 
     def interrupt() -> None:
         begun.wait()
-        _thread.interrupt_main()
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):

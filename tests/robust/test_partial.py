@@ -147,7 +147,8 @@ def test_an_exposure_is_asked_for_as_a_column(flats):
 
 
 def test_robustness_of_a_table(dear, flats):
-    for rows in (flats, pl.from_pandas(flats), {name: flats[name].to_numpy() for name in flats.columns}):
+    columns = {name: flats[name].to_numpy() for name in flats.columns}
+    for rows in (flats, pl.DataFrame({name: flats[name].to_list() for name in flats.columns}), columns):
         curve = robustness(dear, rows, flats["dear"], PGD(1.0, steps=3), radii=[2.0, 20.0], random_state=0)
         assert curve.count == 60
         assert curve.clean == pytest.approx(np.mean(dear.predict(flats) == flats["dear"]))

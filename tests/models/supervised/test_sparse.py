@@ -13,7 +13,7 @@ from likely import PCA, Classifier, GaussianProcess, NaiveBayes, Regressor, prio
 from likely.core.errors import DataError
 from likely.inference import MAP, Newton
 from likely.likelihoods import Bernoulli, Normal, Poisson
-from likely.models.mixtures import naive_bayes
+from likely.models.mixtures import sparse_classes
 from likely.networks import MLP, ConvNet
 from likely.optim import Adam
 
@@ -69,7 +69,7 @@ def test_naive_bayes_takes_sparse_rows_a_few_at_a_time(monkeypatch, data, likeli
     y = np.where(np.arange(120) % 7 == 0, None, label)
     weight = np.arange(120) % 3
     whole = NaiveBayes(likelihood).fit(X.toarray(), y, sample_weight=weight)
-    monkeypatch.setattr(naive_bayes, "DENSE", 12 * 25)
+    monkeypatch.setattr(sparse_classes, "DENSE", 12 * 25)
     blocks = NaiveBayes(likelihood).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(blocks.predict_proba(X), whole.predict_proba(X.toarray()), rtol=1e-6, atol=1e-9)
 

@@ -62,7 +62,7 @@ def least_squares(problem: Problem, subsets: Tensor) -> tuple[Tensor, Tensor]:
 def best_share(networks: Tensor, affine: Tensor, weight: Tensor | None = None) -> float:
     """The α of the affine map, from log p₀ and log p₁ of each row: the maximum of a concave function.
 
-    >>> best_share(torch.tensor([0.5, 0.1]).log(), torch.tensor([0.1, 0.5]).log())
+    >>> round(best_share(torch.tensor([0.5, 0.1]).log(), torch.tensor([0.1, 0.5]).log()), 6)
     0.5
     """
     ahead = (affine.double() - networks.double()).nan_to_num(0.0).clamp(BEHIND, AHEAD)
