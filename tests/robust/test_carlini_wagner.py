@@ -58,3 +58,16 @@ def test_one_row_of_one_number_has_a_scale():
     found = attack(line, [[2.0]], None, CarliniWagner(steps=200))
     assert found.success.all()
     assert found.l2[0] == pytest.approx(2.0, rel=0.02)
+
+
+def test_columns_with_ranges_that_are_millions_of_one_another(seed):
+    """An affine map has the boundary at |m(x)| / ‖∇m(x)‖₂, which hangs on the column of small numbers alone."""
+    draws, ranges = np.random.default_rng(seed), np.array([1.0, 1e3, 1e6])
+    net = nn.Linear(3, 2).double().requires_grad_(False)
+    net.weight.data = torch.tensor([[1.0], [-1.0]]).double() / torch.from_numpy(ranges)
+    net.bias.data.zero_()
+    X = ranges * draws.uniform(0.1, 1.0, (30, 3))
+    found = attack(net, X, None, CarliniWagner())
+    assert found.success.all()
+    distance = (X / ranges).sum(1) / np.linalg.norm(1 / ranges)
+    np.testing.assert_allclose(found.l2, distance, rtol=0.05)

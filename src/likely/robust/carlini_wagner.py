@@ -3,9 +3,11 @@
     min over δ of  ‖δ‖₂² / u² + c · max(κ − m(x + δ), 0)
 
 m is the margin, κ how far beyond the boundary to go; c is found for each row by bisection: the smallest that fools.
-u is the range of X, so that c does not depend on its units. Steps that leave the bounds end at them. (The paper's way,
-x′ = middle + half · tanh(w), has no gradient at a bound, where most pixels are: they would need thousands of steps to
-leave it.)
+u is the range of X, so that c does not depend on its units, but for a row no more than ten times its first-order
+distance (κ − m(x)) / ‖∇m(x)‖₂ to where it goes: columns may have ranges that are millions of one another.
+
+Steps that leave the bounds end at them. (The paper's way, x′ = middle + half · tanh(w), has no gradient at a bound,
+where most pixels are: they would need thousands of steps to leave it.)
 """
 
 from __future__ import annotations
@@ -25,10 +27,12 @@ from ..optim.bounds import Bounds
 __all__ = ["CarliniWagner"]
 
 LARGEST = 1e10
+REACH = 10.0
+"""How many times as far as the boundary is, to first order, u may be."""
 
 
 class CarliniWagner(Attack):
-    """`searches` values of c for each row, each with `steps` steps of Adam of rate `lr` times the range of X.
+    """`searches` values of c for each row, each with `steps` steps of Adam, at `lr` times the range of X or less.
 
     It takes the 2-norm, and is the strongest and slowest attack of small changes.
 
@@ -95,25 +99,23 @@ class CarliniWagner(Attack):
         left: Tensor,
     ) -> Tensor:
         """One descent at these weights; which rows it fooled."""
-        unit = _range(victim, x, bounds)
-        free = x.clone().requires_grad_()
-        optimizer = Adam(self.lr * unit).build([free])
+        unit = self._unit(victim, x, y, bounds)
+        moved, point = torch.zeros_like(x), x
+        optimizer = Adam(self.lr).build([moved])
         fooled, lowest = torch.zeros_like(weight, dtype=torch.bool), math.inf
         for step in range(self.steps + 1):
             with torch.enable_grad():
-                point = free
+                point = point.detach().requires_grad_()
                 margin = victim.margins(point, y).max(1).values
-                if not margin.requires_grad:
-                    raise SpecError(FLAT)
                 squares = ((point - x) / unit).flatten(1).square().sum(1)
                 loss = (squares + weight * (self.confidence - margin).clamp_min(0)).sum()
-            size, point, margin = sizes(point.detach() - x, 2), point.detach(), margin.detach()
+            size, margin = sizes(point.detach() - x, 2), margin.detach()
             reached = (margin > 0) & (margin >= self.confidence)
             fooled |= reached
             better = reached & (size < smallest)
             smallest[better] = size[better]
             chosen = left[better]
-            nearest.point[chosen], nearest.margin[chosen] = point[better], margin[better]
+            nearest.point[chosen], nearest.margin[chosen] = point.detach()[better], margin[better]
             if step == self.steps:
                 break
             nearest.steps[left] += 1
@@ -121,10 +123,25 @@ class CarliniWagner(Attack):
                 if loss.item() > 0.9999 * lowest:
                     break  # no row has gained: neither will the next steps
                 lowest = loss.item()
-            (free.grad,) = torch.autograd.grad(loss, free)
+            (gradient,) = torch.autograd.grad(loss, point)
+            moved.grad = unit * gradient
             optimizer.step()
-            free.data = bounds.clip(free.data)
+            point = bounds.clip(x + unit * moved)
+            moved.copy_((point - x) / unit)
         return fooled
+
+    def _unit(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Tensor:
+        """u of each row, of the shape of one number a row."""
+        with torch.enable_grad():
+            point = x.clone().requires_grad_()
+            margin = victim.margins(point, y).max(1).values
+            if not margin.requires_grad:
+                raise SpecError(FLAT)
+            (gradient,) = torch.autograd.grad(margin.sum(), point)
+        whole = _range(victim, x, bounds)
+        near = REACH * (self.confidence - margin.detach()) / sizes(gradient, 2)
+        near = torch.where((near > 0) & near.isfinite(), near.clamp_max(whole), whole)
+        return near.view(-1, *[1] * (x.ndim - 1))
 
 
 def _range(victim: Victim, x: Tensor, bounds: Bounds) -> float:
