@@ -85,6 +85,12 @@ class Predictor(nn.Module):
         self.register_buffer("is_affine", torch.tensor(False))
         return self
 
+    def without_affine(self) -> Predictor:
+        """This one, with nothing beside the network."""
+        self.affine = None
+        del self.is_affine
+        return self
+
     def _level(self, columns: int) -> nn.Linear:
         assert self.offset is not None
         with isolated(0):

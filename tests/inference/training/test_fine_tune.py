@@ -82,6 +82,22 @@ def test_of_several_members_the_heaviest_is_the_start(X, y):
     assert torch.equal(parameters(model)["network.0.weight"], several.posterior_.parameters["network.0.weight"][1])
 
 
+@pytest.mark.parametrize("share", [0.1, 0.6, 1.0])
+def test_the_start_is_a_network_where_an_affine_map_is_beside_it(share, X, tmp_path):
+    """Whatever weight it has; from memory and from its file."""
+    y = X[:, 0]
+    default = Regressor(network=MLP((4,)), random_state=0).fit(X, y)
+    posterior, path = default.posterior_, tmp_path / "default.likely"
+    assert posterior.module.affine is not None
+    posterior.weights = torch.tensor([(1 - share) / 8] * 8 + [share])
+    default.save(path)
+    expected = posterior.module_of(0)(torch.from_numpy(X).float())[:, 0].numpy()
+    for start in (default, path):
+        model = Regressor(network=MLP((4,)), inference=FineTune(start, STILL), random_state=1).fit(X, y)
+        np.testing.assert_allclose(model.predict(X), expected, rtol=1e-5, atol=1e-6)
+        assert model.posterior_.info["fine_tune"]["new"] == []
+
+
 def test_an_inference_as_the_start_fits_the_same_rows_first(X, y):
     model = tuned(MAP("adam(0.05)", epochs=60), X, y, STILL)
     assert model.score(X, y) > 0.8

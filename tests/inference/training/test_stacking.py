@@ -7,12 +7,15 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import likely
 from likely import Classifier, Regressor
-from likely.inference.training.stacking import best_share, least_squares, straight
+from likely.inference.training.cross_fit import _CrossFit
+from likely.inference.training.stacking import best_share, least_squares, networks_of, straight
 from likely.likelihoods import Categorical, Gamma, NegativeBinomial, Normal, Ordinal, Poisson, StudentT
 from likely.networks import MLP
+from likely.optim import Adam
 from likely.priors import Normal as NormalPrior
 from likely.robust.layers import chain_of
 
@@ -154,6 +157,36 @@ def test_where_a_network_is_needed_it_stands_alone(seed):
     model = Regressor(network=MLP((32,)), random_state=seed).fit(X, np.cos(3 * X[:, 0]))
     assert model.posterior_.module.affine is None
     assert len(model.posterior_) == 8
+
+
+def test_a_fold_may_hold_all_the_targets():
+    """There is no least squares of no rows; the map is trained by steps then, from where it is 0."""
+    X, y = _linear(0, 40)
+    inference = _CrossFit(2, Adam(), 16, 40, 20, affine=True)
+    alone = np.arange(40) == 3
+    one = Regressor(network=MLP((4,)), inference=inference, random_state=0).fit(X, y, sample_weight=alone)
+    two = Regressor(network=MLP((4,)), inference=inference, random_state=0)
+    two.fit(X, np.stack([y, np.where(alone, y, np.nan)], 1))
+    np.testing.assert_allclose(one.predict(X[3:4]), y[3:4], rtol=1e-3)
+    np.testing.assert_allclose(two.predict(X)[3, 1], y[3], rtol=1e-3)
+
+
+def test_a_network_that_answers_at_each_position_stands_alone():
+    """An affine map of the columns has one answer for a row."""
+    X, y = _linear(0, 40)
+    network = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2), nn.Unflatten(1, (2, 1)))
+    inference = _CrossFit(2, Adam(), 16, 40, 10, affine=True)
+    model = Regressor(network=network, inference=inference, random_state=0).fit(X, np.stack([y, -y], 1))
+    assert model.posterior_.module.affine is None
+    assert model.predict(X).shape == (40, 2)
+
+
+def test_the_networks_of_a_mixture_are_those_that_were_put_into_it(fitted):
+    model, X = fitted
+    x, networks = torch.from_numpy(X).float(), networks_of(model.posterior_)
+    assert networks_of(networks) is networks
+    torch.testing.assert_close(networks.eta(x), model.posterior_.eta(x)[:-1])
+    torch.testing.assert_close(networks.weights, torch.full((8,), 0.125))
 
 
 def test_a_prior_of_the_networks_weights_is_not_asked_of_the_affine_map():

@@ -45,3 +45,27 @@ def test_only_large_products_of_float32_are_worth_it(monkeypatch):
     assert [products.rows_for_onednn(weight) for weight in others] == [math.inf] * 3
     monkeypatch.setattr(products, "_mkl_is_narrow", lambda: False)
     assert products.rows_for_onednn(torch.zeros(256, 784)) == math.inf
+
+
+def test_without_the_operator_torch_is_asked(monkeypatch):
+    """It is missing, takes other arguments, or means something else."""
+    assert products._is_there() or not torch.backends.mkldnn.is_available()
+    others = (
+        lambda x, weight, bias: torch.ops.mkldnn._of_another_version(x, weight, bias),
+        lambda x, weight, bias: torch.ops.aten.addmm(x, weight, bias, "none"),
+        lambda x, weight, bias: x @ weight.mT,
+    )
+    for other in others:
+        monkeypatch.setattr(products, "onednn_affine", other)
+        assert not products._is_there()
+
+
+def test_numbers_that_are_none_pass_through_and_rows_may_share_memory(preferred, seed):
+    generator = torch.Generator().manual_seed(seed)
+    network = nn.Linear(5, 7)
+    parameters = {name: value.detach() for name, value in network.named_parameters()}
+    passes = DensePasses(dense_layers(network), parameters, {})
+    x = torch.randn(6, 5, generator=generator)
+    x[0, 0], x[1, 1], x[2, 2] = math.nan, math.inf, -math.inf
+    for rows in (x, x[:0], x[3:4].expand(4, 5)):
+        torch.testing.assert_close(passes.forward(rows), network(rows).detach(), equal_nan=True)

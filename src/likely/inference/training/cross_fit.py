@@ -73,7 +73,8 @@ class _CrossFit(Inference):
     """`members` networks, each stopped by a fold that the others learn from; with one, by `held` rows that none does.
 
     A network that cannot be stacked is trained once, as with one member. With `affine` rows are those of a table, and
-    the affine map that suits them has a weight in the mixture too.
+    the affine map that suits them has a weight in the mixture too, unless the network gives each position's numbers
+    apart.
     """
 
     needs: ClassVar[frozenset[str]] = frozenset({"losses"})
@@ -96,13 +97,14 @@ class _CrossFit(Inference):
         average = None if problem.description.settles else EMA(MEMORY)
         spec = MAP(self.optimizer, steps=self.steps, batch_size=self.batch_size, average=average)
         networks = train(lambda own: _Folds(problem, spec, own, self.held, self.wait), problem, seeds, spec)
-        if not self.affine or not isinstance(networks.program.module, Predictor):
+        module = networks.program.module
+        if not self.affine or not isinstance(module, Predictor) or len(module.positions) < len(problem.data.positions):
             return networks.posterior()
         columns = problem.data.x.shape[1]
         spec = AFFINE.replace(optimizer=Adam(AFFINE_RATE * min(1.0, (COLUMNS / columns) ** 0.5)))
         flat = straight(problem)
         maps: _Folds = train(lambda own: _Folds(flat, spec, own, self.held, BRIEF), flat, seeds, spec)
-        if getattr(problem.objective, "least_squares", False):
+        if getattr(problem.objective, "least_squares", False) and maps.every_output_has_targets():
             maps = min(maps, _Solved(flat, spec, seeds, self.held, BRIEF), key=lambda run: run.lowest)
         share = best_share(networks.held_out_log_prob(), maps.held_out_log_prob(), networks.held_out_weight())
         return together(networks.posterior(), maps.posterior(), share)
@@ -188,6 +190,13 @@ class _Folds(Descent):
         """The weights of these, None if all are 1."""
         weights = [batch.weight.flatten() for batch in self.held_out if batch.weight is not None]
         return torch.cat(weights) if weights else None
+
+    def every_output_has_targets(self) -> bool:
+        """Whether each member learns from targets at every position."""
+        weight = self.problem.data.weight
+        if not isinstance(weight, Tensor):  # all are 1
+            return True
+        return bool(weight.reshape(len(weight), -1)[self.inside.to(weight.device)].sum(1).all())
 
     def posterior(self, chosen: list[Tensor] | None = None) -> Posterior:
         """The members as their folds liked them best."""

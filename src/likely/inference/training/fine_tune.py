@@ -28,6 +28,7 @@ from ..problem import Inference, Problem
 from .around import _Around
 from .low_rank import LowRank, adapt, merged
 from .map import MAP, Held
+from .stacking import networks_of
 from .taking_over import Taken, adaptable, head_of, take_over
 
 __all__ = ["FineTune", "vocabulary_at_start"]
@@ -112,6 +113,7 @@ class FineTune(_Around):
         if isinstance(problem.objective, Game) and self.train != "all":
             raise SpecError(f'FineTune(train={self.train!r}): players of a game have no one head; use train="all".')
         start, who = self._found(problem)
+        start = networks_of(start)
         parameters, buffers = start.member(int(start.weights.argmax()))
         first = problem.module()
         taken = take_over(first, parameters, buffers)

@@ -24,7 +24,7 @@ from ..posterior import Posterior
 from ..predictor import Predictor
 from ..problem import Problem
 
-__all__ = ["best_share", "least_squares", "straight", "together"]
+__all__ = ["best_share", "least_squares", "networks_of", "straight", "together"]
 
 LEAST = 0.05
 """The weight below which an affine map is left out."""
@@ -99,3 +99,17 @@ def together(networks: Posterior, maps: Posterior, share: float) -> Posterior:
     buffers["is_affine"] = torch.arange(len(networks) + 1, device=weight.device) == len(networks)
     weights = torch.cat([(1 - share) * networks.weights, networks.weights.new_tensor([share])])
     return Posterior(module, parameters, buffers, weights, networks.info)
+
+
+def networks_of(posterior: Posterior) -> Posterior:
+    """The networks alone, where an affine map is beside them, though it had all the weight; another one as it is."""
+    if "is_affine" not in posterior.buffers:
+        return posterior
+    kept = ~posterior.buffers["is_affine"]
+    module = copy.deepcopy(posterior.module)
+    assert isinstance(module, Predictor)
+    plain = module.without_affine()
+    parameters = {name: posterior.parameters[name][kept] for name, _ in plain.named_parameters()}
+    buffers = {name: posterior.buffers[name][kept] for name, _ in plain.named_buffers()}
+    weights, total = posterior.weights[kept], posterior.weights[kept].sum()
+    return Posterior(plain, parameters, buffers, weights / total if total else None, posterior.info)
