@@ -159,6 +159,17 @@ def test_every_member_of_an_ensemble_has_to_hold(images):
     assert lipschitz(model) > 0
 
 
+def test_a_member_without_weight_has_no_say(images):
+    X, y = images
+    model = fitted(MLP((6,)), X, y, Ensemble(2, by=MAP(epochs=1)))
+    of_both = lipschitz(model)
+    alone = []
+    for weights in ([1.0, 0.0], [0.0, 1.0]):
+        model.posterior_.weights = torch.tensor(weights)
+        alone.append(lipschitz(model))
+    assert min(alone) < max(alone) == of_both
+
+
 def test_torch_modules_are_certified_too():
     torch.manual_seed(0)
     net = nn.Sequential(

@@ -187,6 +187,8 @@ class Ragged(Rows):
     def of(sequences: Sequence[Any], name: str = "X", *, missing: bool = False) -> Ragged:
         """From a list of arrays (steps, features), or (steps,) of token numbers; NaN is refused unless `missing`."""
         pieces = [_piece(sequence, f"{name}[{i}]", missing) for i, sequence in enumerate(sequences)]
+        if not pieces:
+            raise DataError(f"{name} has no sequences; at least one is needed.")
         for i, piece in enumerate(pieces):
             if piece.shape[1:] != pieces[0].shape[1:]:
                 own, first = (

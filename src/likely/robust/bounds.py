@@ -156,7 +156,7 @@ def _members(model: Any) -> list[nn.Module]:
             raise SpecError(f"Bounds are known for members, not for a {posterior.kind} posterior: use certify.")
         if not isinstance(likelihood, Bernoulli | Categorical):
             raise SpecError(f"Bounds are known for logits of classes; {likelihood!r} has others: use certify.")
-        return [posterior.module_of(index) for index in range(len(posterior))]
+        return [posterior.module_of(index) for index, weight in enumerate(posterior.weights.tolist()) if weight]
     if isinstance(model, nn.Module):
         return [model]
     raise SpecError(f"Bounds are known for a Classifier or a module; found {type(model).__name__}: use certify.")

@@ -147,6 +147,13 @@ def test_what_does_not_fit_is_said(sequences):
         model.predict([Graph([[1.0, 2.0]], [])])
     with pytest.raises(DataError, match="sample_weight has shape"):
         Regressor(network=by_step).fit(X, of_steps, sample_weight=np.ones(3))
+    with pytest.raises(DataError, match=r"sample_weight has entries of different lengths; .* one number for each seq"):
+        Regressor(network=by_step).fit(X, of_steps, sample_weight=[np.ones(len(x)) for x in X])
+    with pytest.raises(DataError, match="X has no sequences; at least one is needed"):
+        model.predict(np.zeros((0, 4, 2)))
+    recurrent = Regressor(network=GRU(2), inference=MAP(epochs=1)).fit(np.zeros((4, 3, 2)), np.arange(4.0))
+    with pytest.raises(DataError, match=r"X has shape \(2, 0, 2\): its sequences are empty, they have no steps"):
+        recurrent.predict(np.zeros((2, 0, 2)))
     with pytest.raises(DataError, match=r"X\[1\] is a list, and others are graphs"):
         Regressor(network=by_step).fit([Graph([[1.0]], []), [1.0]], [1.0, 2.0])
     dense = Regressor(network=lambda i, o: nn.Sequential(nn.Flatten(), nn.LazyLinear(o)), inference=MAP(epochs=1))

@@ -90,6 +90,8 @@ def _of_any_length(model: Any, X: Any) -> Tensor:
     if x.ndim != 1 + len(fitted) or tuple(x.shape[2:]) != fitted[1:]:
         form = ", ".join(("n", "steps", *map(str, fitted[1:])))
         raise DataError(f"X has shape {tuple(x.shape)}; the model was fitted on sequences ({form}).")
+    if not x.shape[1]:
+        raise DataError(f"X has shape {tuple(x.shape)}: its sequences are empty, they have no steps; leave them out.")
     return x
 
 
@@ -166,7 +168,12 @@ def _check_lengths(lengths: list[int], x: Rows, offsets: Tensor) -> None:
 
 def flat_weights(sample_weight: Any, x: Rows, offsets: Tensor) -> Any:
     """The weight of each row at each of its targets; one graph may have a weight for each node."""
-    given = np.asarray(sample_weight)
+    try:
+        given = np.asarray(sample_weight)
+    except ValueError as error:
+        raise DataError(
+            f"sample_weight has entries of different lengths; it must have one number for each {x.kind}: ({len(x)},)."
+        ) from error
     if not x.listed and given.shape == (int(offsets[-1]),):
         return given
     if given.shape != (len(x),):
