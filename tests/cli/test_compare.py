@@ -41,7 +41,7 @@ def test_a_rare_category_does_not_stop_it(run):
     assert said["entries"][0]["error"] is None
 
 
-def test_a_table_that_fit_refuses_is_refused_before_models_are_compared(run, refused):
+def test_a_table_that_fit_refuses_is_refused_here_too(run, refused):
     """Fifty codes are categories and fifty-two are too many: each fold may lack some."""
     codes = [f"c{i % 52}" for i in range(60)]
     pl.DataFrame({"code": codes, "y": np.arange(60.0)}).write_csv("codes.csv")
