@@ -120,10 +120,12 @@ def product(in_shape, out_features):
     return _Product()
 
 
+@pytest.mark.filterwarnings("ignore:The chains do not agree:likely.core.errors.ConvergenceWarning")
 def test_cycles_visit_both_modes(seed):
     """Two mirrored modes, 1.7 nats above the saddle between them: each has its fraction of the draws.
 
     If each of 4 × 10 cycles stays in a mode of its own, the fraction of one is ½ ± 0.08: five of those are allowed.
+    So few visits of a chain differ between chains, and R-hat says so for some seeds.
     """
     X, y = np.linspace(-1, 1, 21)[:, None], 0.8 * np.linspace(-1, 1, 21)
     inference = SGLD(chains=4, draws=100, warmup=100, thin=20, schedule="cyclical", cycles=10, batch_size=None)

@@ -69,11 +69,11 @@ def best_share(networks: Tensor, affine: Tensor, weight: Tensor | None = None) -
     gain = ahead.expm1().cpu().numpy()
     weights = np.ones(len(gain)) if weight is None else weight.double().cpu().numpy()
 
-    def slope(share: float) -> float:
+    def derivative(share: float) -> float:
         return float(weights @ (gain / (1 + share * gain)))
 
-    least, most = slope(0.0) <= 0, slope(1.0) >= 0
-    share = float(most) if least or most else float(brentq(slope, 0.0, 1.0))
+    least, most = derivative(0.0) <= 0, derivative(1.0) >= 0
+    share = float(most) if least or most else float(brentq(derivative, 0.0, 1.0))
     agreed = torch.tensor(share, dtype=torch.float64)
     distributed.broadcast_(agreed)  # every process makes the same mixture
     return float(agreed)
