@@ -58,8 +58,8 @@ def test_a_distribution_brings_its_support(method, name, seed):
     trajectory: with as many draws its chains do not agree yet (R-hat), with eight times as many they do.
     """
     distribution, start = TARGETS[name]
-    draws = 2000 if isinstance(method, Langevin) else 250
-    chains = sample(distribution, start, method, draws=draws, warmup=250, chains=32, random_state=seed)
+    draws, warmup, chains = (2000, 250, 32) if isinstance(method, Langevin) else (125, 150, 64)
+    chains = sample(distribution, start, method, draws, warmup, chains=chains, random_state=seed)
     assert bool(distribution.support.check(chains.draws).all())
     assert within(chains, distribution.mean)
     assert within(chains, distribution.variance, (chains.draws - distribution.mean).square(), errors=6)
@@ -77,17 +77,25 @@ def test_blocks_and_names(method, support, seed):
         return both + parts[2].log_prob(x[:, 2:]) if x.shape[1] == 5 else both
 
     if support == "by name":
-        count = 4000 if isinstance(method, MetropolisHastings) else 300
+        count = 1000 if isinstance(method, MetropolisHastings) else 100
         chains = sample(
-            log_prob, [0.0, 1.0], method, count, chains=16, random_state=seed, names=["a", "b"], support={"b": positive}
+            log_prob,
+            [0.0, 1.0],
+            method,
+            count,
+            200,
+            chains=64,
+            random_state=seed,
+            names=["a", "b"],
+            support={"b": positive},
         )
         expected = torch.tensor([2.0, 2.0])
     else:
         start = [0.0, 1.0, 0.2, 0.3, 0.5]
-        count = 1500 if isinstance(method, MetropolisHastings) else 150
-        chains = sample(log_prob, start, method, count, chains=16, random_state=seed, support=support)
+        count = 500 if isinstance(method, MetropolisHastings) else 100
+        chains = sample(log_prob, start, method, count, 200, chains=64, random_state=seed, support=support)
         expected = torch.tensor([2.0, 2.0, 0.2, 0.3, 0.5])
-        torch.testing.assert_close(chains.draws[..., 2:].sum(-1), torch.ones(16, count, dtype=torch.float64))
+        torch.testing.assert_close(chains.draws[..., 2:].sum(-1), torch.ones(64, count, dtype=torch.float64))
     assert bool((chains.draws[..., 1] > 0).all())
     assert within(chains, expected)
 

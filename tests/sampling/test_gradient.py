@@ -40,8 +40,8 @@ def test_mean_and_covariance_of_a_normal(method, size, seed):
     Single steps tell warm-up less of many coordinates than trajectories do, so they get more of them.
     """
     log_prob, mean, covariance = correlated(size)
-    count, warmup = (1000, 800) if isinstance(method, Langevin) else (150, 300)
-    chains = sample(log_prob, mean, method, draws=count, warmup=warmup, chains=32, random_state=seed)
+    count, warmup = (500, 800) if isinstance(method, Langevin) else (75, 200)
+    chains = sample(log_prob, mean, method, draws=count, warmup=warmup, chains=64, random_state=seed)
     centred = chains.draws - mean
     assert float(scores(chains, chains.draws, mean).max()) < 5
     assert float(scores(chains, centred.square(), covariance.diagonal()).max()) < 5

@@ -28,7 +28,7 @@ def test_trees_double():
 
 def test_trajectories_stop_when_they_turn(seed):
     """Of a unit normal half a period is π; the last doubling may overshoot."""
-    chains = sample(normal, torch.zeros(3), NUTS(step_size=0.1), draws=60, warmup=10, chains=32, random_state=seed)
+    chains = sample(normal, torch.zeros(3), NUTS(step_size=0.1), draws=30, warmup=10, chains=64, random_state=seed)
     steps, depth = chains.stats["n_steps"], chains.stats["tree_depth"]
     assert bool((steps <= 2**depth - 1).all())
     assert bool((steps >= 2 ** (depth - 1)).all())

@@ -115,21 +115,21 @@ def gibbs_poisson(x, draws, scale, seed, middle, unit):
     return kept
 
 
-def test_hmc_on_a_poisson_mixture_agrees_with_gibbs(counts, seed):
-    """Means of what the labels do not touch; each differs by more than 4.5 standard errors in 7 of 10⁶ runs."""
-    model = quiet(Mixture(Poisson(), 2, inference=HMC(chains=8, draws=150, warmup=200), random_state=seed), counts)
+@pytest.fixture(scope="module")
+def gibbs_of_counts(counts):
+    """What the labels do not touch, by four long chains: {name: (chains, draws)}."""
     x = counts[:, 0].astype(float)
     middle = np.log(x.mean())
-    unit = 1.0
-    chains = np.stack([gibbs_poisson(x, 1200, 3.0, seed, middle, unit)[200:] for seed in range(4)])
-    eta = middle + unit * chains[..., :2]
-    share = 1 / (1 + np.exp(-chains[..., 2]))
+    chains = np.stack([gibbs_poisson(x, 1200, 3.0, start, middle, 1.0)[200:] for start in range(4)])
+    eta, share = middle + chains[..., :2], 1 / (1 + np.exp(-chains[..., 2]))
     low = eta[..., 0] < eta[..., 1]
-    reference = {
-        "low": np.where(low, eta[..., 0], eta[..., 1]),
-        "high": np.where(low, eta[..., 1], eta[..., 0]),
-        "share": np.where(low, share, 1 - share),
-    }
+    return {"low": eta.min(-1), "high": eta.max(-1), "share": np.where(low, share, 1 - share)}
+
+
+def test_hmc_on_a_poisson_mixture_agrees_with_gibbs(counts, gibbs_of_counts, seed):
+    """Means of what the labels do not touch; each differs by more than 4.5 standard errors in 7 of 10⁶ runs."""
+    reference = gibbs_of_counts
+    model = quiet(Mixture(Poisson(), 2, inference=HMC(chains=8, draws=150, warmup=200), random_state=seed), counts)
     drawn_eta, drawn_share = model.draws_["eta"][..., 0], model.draws_["weights"][:, 0]
     first = drawn_eta[:, 0] < drawn_eta[:, 1]
     drawn = {
@@ -181,21 +181,23 @@ def gibbs_chain(x, draws, scale, seed, middle, unit):
     return kept
 
 
-def test_nuts_on_a_two_state_chain_agrees_with_gibbs(regimes, seed):
-    """Means that labels do not touch; each differs by more than 4.5 standard errors in 7 of 10⁶ runs."""
-    chains, draws = 6, 100
-    inference = NUTS(chains=chains, draws=draws, warmup=100)
-    model = quiet(HiddenMarkov(Normal(1.0), 2, inference=inference, random_state=seed), regimes)
+@pytest.fixture(scope="module")
+def gibbs_of_regimes(regimes):
+    """What the labels do not touch, by three long chains: {name: (chains, draws)}."""
     x = regimes[:, 0]
     middle, unit = (float(v) for v in Normal(1.0).baseline(torch.from_numpy(x), torch.ones(len(x)).double()))
-    sampled = np.stack([gibbs_chain(x, 700, 3.0, seed, middle, unit)[100:] for seed in range(3)])
-    low = sampled[..., 0] < sampled[..., 1]
+    sampled = np.stack([gibbs_chain(x, 700, 3.0, start, middle, unit)[100:] for start in range(3)])
+    means = middle + unit * sampled[..., :2]
     stay = 1 / (1 + np.exp(-sampled[..., 3])), 1 - 1 / (1 + np.exp(-sampled[..., 4]))
-    reference = {
-        "low": middle + unit * sampled[..., :2].min(-1),
-        "high": middle + unit * sampled[..., :2].max(-1),
-        "stay": np.where(low, *stay),
-    }
+    low = means[..., 0] < means[..., 1]
+    return {"low": means.min(-1), "high": means.max(-1), "stay": np.where(low, *stay)}
+
+
+def test_nuts_on_a_two_state_chain_agrees_with_gibbs(regimes, gibbs_of_regimes, seed):
+    """Means that labels do not touch; each differs by more than 4.5 standard errors in 7 of 10⁶ runs."""
+    chains, draws, reference = 6, 100, gibbs_of_regimes
+    inference = NUTS(chains=chains, draws=draws, warmup=100)
+    model = quiet(HiddenMarkov(Normal(1.0), 2, inference=inference, random_state=seed), regimes)
     means, moves = model.draws_["eta"][..., 0], model.draws_["chain.transition"]
     first = means[:, 0] < means[:, 1]
     drawn = {"low": means.min(1), "high": means.max(1), "stay": np.where(first, moves[:, 0, 0], moves[:, 1, 1])}

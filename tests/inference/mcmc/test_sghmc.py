@@ -37,7 +37,7 @@ def test_full_batches_have_the_moments_of_the_recursion(fitted, standardised, fr
 
 def test_noise_of_mini_batches_is_not_added_twice(fitted, standardised):
     """With half of the noise from the gradients, the mean of the variances is still right, within 12 %."""
-    inference = SGHMC(chains=50, draws=200, warmup=200, thin=10, batch_size=40)
+    inference = SGHMC(chains=50, draws=100, warmup=200, thin=20, batch_size=40)
     posterior = fitted(inference).posterior_
     draws = standardised(posterior)
     share = posterior.info["step_size"] * posterior.info["gradient_noise"] / 2
