@@ -49,20 +49,26 @@ TARGETS = {
     ("method", "name"),
     [*((HMC(), name) for name in TARGETS), *itertools.product((NUTS(), Langevin()), ("exponential", "dirichlet"))],
 )
-def test_a_distribution_brings_its_support(method, name, seed):
+def test_a_distribution_brings_its_support(method, name, seed, chances):
     """Mean and variance within 5 and 6 standard errors, draws inside, and log_prob that of the distribution itself.
 
     5 standard errors of a mean are passed once in 10⁶ times. Squares have long tails, and where the largest are missing
     their standard error comes out too small: of 2,000 squares of a log-normal, 5 are passed in 2 of 10⁴ times and 6 in
     2 of 10⁵ (60,000 simulated). Langevin goes one leapfrog step a draw where the others go a
-    trajectory: with as many draws its chains do not agree yet (R-hat), with eight times as many they do.
+    trajectory: with as many draws its chains do not agree yet (R-hat), with eight times as many they do. Even so they
+    seldom see the end of a long tail, and are judged there by the cdf, which is uniform: of two p-values of means of
+    chains, one is below 1e-6 once in 500,000 runs.
     """
     distribution, start = TARGETS[name]
     draws, warmup, chains = (2000, 250, 32) if isinstance(method, Langevin) else (125, 150, 64)
     chains = sample(distribution, start, method, draws, warmup, chains=chains, random_state=seed)
     assert bool(distribution.support.check(chains.draws).all())
-    assert within(chains, distribution.mean)
-    assert within(chains, distribution.variance, (chains.draws - distribution.mean).square(), errors=6)
+    if isinstance(method, Langevin) and name == "exponential":
+        uniform = distribution.cdf(chains.draws)
+        assert chances(torch.stack([uniform, uniform.square()], -1), [1 / 2, 1 / 3]).min() > 1e-6
+    else:
+        assert within(chains, distribution.mean)
+        assert within(chains, distribution.variance, (chains.draws - distribution.mean).square(), errors=6)
     torch.testing.assert_close(chains.log_prob, distribution.log_prob(chains.draws).double(), rtol=1e-6, atol=1e-6)
 
 

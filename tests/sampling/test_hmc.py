@@ -141,9 +141,14 @@ def test_trajectories_take_a_normal_target_to_where_it_has_forgotten(size, seed)
 
 @pytest.mark.parametrize(("size", "chains"), [(1, 1), (1, 64), (10, 1), (10, 4), (10, 64), (50, 4), (50, 64)])
 def test_effective_draws_for_each_gradient(size, chains, seed):
-    """With few chains the criterion is noisy; the draws must be worth their gradients all the same."""
+    """With few chains the criterion is noisy; the draws must be worth their gradients all the same.
+
+    One chain learns ten scales from 1/100 to 100 in a thousand steps: then 0.18 was the least in 40 seeds. After 500 it
+    was 0.013 in one of 60, where the covariance was still wrong.
+    """
     log_prob, _ = scaled(size)
-    run = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=500, chains=chains, random_state=seed)
+    warmup = 500 if chains > 1 else 1000
+    run = sample(log_prob, torch.zeros(size), HMC(), draws=300, warmup=warmup, chains=chains, random_state=seed)
     gradients = float(run.stats["n_steps"].sum())
     assert float(run.ess.min()) / gradients > 0.02
     assert float(run.stats["diverging"].double().mean()) < 0.01
