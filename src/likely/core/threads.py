@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
-__all__ = ["Footprint", "available_threads", "by_threads", "factorisation", "footprint", "threads_for"]
+__all__ = ["Footprint", "available_threads", "by_threads", "factorisation", "footprint", "threads_for", "work_in_hand"]
 
 T = TypeVar("T")
 
@@ -43,6 +43,7 @@ _allowed = 1
 
 class _Own(threading.local):
     depth = 0
+    work = 0.0
     limited = False  # a worker of `by_threads` is itself one of several
 
 
@@ -76,17 +77,29 @@ def threads_for(work: float) -> Iterator[int]:
         if not _inside:
             _allowed = torch.get_num_threads()
         _inside += 1
-    before, nested = torch.get_num_threads(), _own.depth > 0
+    before, nested, around = torch.get_num_threads(), _own.depth > 0, _own.work
     threads = available_threads() if work >= SPLIT else 1
     _own.depth += 1
+    _own.work = work
     _use(threads, before)
     try:
         yield threads
     finally:
         _own.depth -= 1
+        _own.work = around
         with _lock:
             _inside -= 1
             _use(before if nested else _allowed)
+
+
+def work_in_hand() -> float:
+    """The multiply-adds of one operation that the innermost `threads_for` was told of; 0 outside of all.
+
+    >>> with threads_for(100):
+    ...     work_in_hand()
+    100
+    """
+    return _own.work
 
 
 def _use(threads: int, now: int | None = None) -> None:

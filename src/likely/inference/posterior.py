@@ -8,8 +8,8 @@ MAP gives one vector, an ensemble five, a Markov chain a thousand.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import zip_longest
 from statistics import fmean
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from ..core.spec import is_integer
 from ..core.twins import Twins
 from ..data.rows import Inputs, row_size
 from ..likelihoods.bernoulli import BernoulliDistribution
+from ..networks.layers.products import fast_products
 
 __all__ = ["Posterior", "check_draws"]
 
@@ -134,9 +135,11 @@ class Posterior:
                     self._vmap = False
             return torch.stack([one(*self.member(i)) for i in range(len(self))])
 
-    def lent(self) -> AbstractContextManager[nn.Module]:
+    @contextmanager
+    def lent(self) -> Iterator[nn.Module]:
         """The module, for one call alone: threads that predict at the same time do not meet."""
-        return self._twins.lent()
+        with self._twins.lent() as module, fast_products():
+            yield module
 
     def member(self, index: int) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
         """Parameters and buffers of one member."""

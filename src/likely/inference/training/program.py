@@ -21,6 +21,7 @@ from torch.func import functional_call
 
 from ...data.rows import Rows, row_size
 from ...networks.layers.dense import Passes
+from ...networks.layers.products import fast_products
 from ..dataset import Batch, Dataset
 from ..objective import OnEta
 from ..problem import Problem
@@ -226,7 +227,8 @@ class Single(Program):
         return parameter
 
     def output(self, inputs: Sequence[Any]) -> Tensor:
-        return self.module(*inputs)
+        with fast_products():
+            return self.module(*inputs)
 
 
 class Stacked(Program):

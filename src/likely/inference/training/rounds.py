@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +19,7 @@ from torch import Tensor
 from ...core import distributed
 from ...core.errors import DivergenceError, SpecError
 from ...core.random import normal_like
+from ...networks.layers.products import fast_products
 from ...optim import Optimizer, clip_norm_
 from ..dataset import Batch
 from ..game import Game
@@ -123,7 +123,8 @@ class Rounds(Run):
         inputs: Sequence[Any] = self.game.inputs(batch)
         weight = {} if batch.weight is None else {"weight": batch.weight}
         half = self.program.half
-        with truncated(self.program.module, self.spec.truncate), nullcontext() if half is None else half.running():
+        running = fast_products() if half is None else half.running()
+        with truncated(self.program.module, self.spec.truncate), running:
             losses = self.program.module(*(inputs if half is None else half.inputs(inputs)), players=names, **weight)
         if losses.shape != (len(names),):
             raise SpecError(
