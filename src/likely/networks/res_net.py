@@ -29,6 +29,7 @@ from .conv_net import (
 from .layers.activation import activation
 from .layers.conv import ChannelNorm, Conv, channel_columns, image_shape, shape_after
 from .layers.dropout import Dropout
+from .layers.fused import Fused
 from .layers.resample import PositionMean
 from .mlp import MLP
 
@@ -149,10 +150,10 @@ class ResNet(Network):
         last.weight.data.mul_((self.blocks * len(self.channels)) ** -0.5)  # variances of all branches add up to one's
         dropout = [Dropout(self.dropout)] if self.dropout else []
         if self.preactivation:
-            branch = nn.Sequential(*self._after(width), first, *self._after(channels), *dropout, last)
+            branch = Fused(*self._after(width), first, *self._after(channels), *dropout, last)
             return ConvResidual(branch, width, channels, dims=dims, stride=stride)
         norm = [] if self.norm is None else [ChannelNorm(self.norm, channels)]
-        branch = nn.Sequential(first, *self._after(channels), *dropout, last, *norm)
+        branch = Fused(first, *self._after(channels), *dropout, last, *norm)
         after = activation(self.activation)
         return ConvResidual(branch, width, channels, dims=dims, stride=stride, after=after)
 

@@ -10,7 +10,7 @@ from likely import Classifier
 from likely.core.errors import ApproximationWarning, SpecError
 from likely.inference import MAP, Ensemble
 from likely.inference.training import precision
-from likely.networks import MLP, ConvNet
+from likely.networks import MLP, ConvNet, ResNet
 from likely.optim import Adam
 
 
@@ -28,7 +28,7 @@ def images(rng, rows=120):
     return x, y
 
 
-@pytest.mark.parametrize("network", [ConvNet((4,)), MLP((16,))], ids=repr)
+@pytest.mark.parametrize("network", [ConvNet((4,)), MLP((16,)), ResNet((4, 8), blocks=1)], ids=repr)
 @pytest.mark.parametrize("members", [1, 2])
 def test_bfloat16_learns_as_float32_does(with_units, network, members, rng):
     """Probabilities differ by rounding, about 2⁻⁸ of each number along the way; nearly all labels agree."""

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from likely.networks import ConvNet
+from likely.networks import ConvNet, ResNet
 from likely.networks.layers.memory_order import Flatten, OrderedGradient
 
 
@@ -55,10 +55,11 @@ def test_series_and_stacked_members_are_flattened_too(seed):
         assert torch.autograd.gradgradcheck(ours, (x[:1].requires_grad_(),))
 
 
-def test_no_layer_of_a_convolutional_network_meets_two_orders(seed):
+@pytest.mark.parametrize("spec", [ConvNet((16, 32)), ConvNet((16,), pool="mean"), ResNet((16, 32), 1)], ids=repr)
+def test_no_layer_of_a_convolutional_network_meets_two_orders(spec, seed):
     """The gradient of each activation's output lies in memory as the output does."""
     generator = torch.Generator().manual_seed(seed)
-    network = ConvNet((16, 32)).build((1, 12, 12), 3)
+    network = spec.build((1, 12, 12), 3)
     met = []
 
     def look(layer, _, out):

@@ -22,7 +22,7 @@ from ...core.errors import SpecError
 from ...core.shapes import without_numbers
 from .init import lecun
 from .memory_order import OrderedGradient
-from .norm import norm
+from .norm import BatchNorm, norm
 
 __all__ = [
     "PADDINGS",
@@ -173,6 +173,12 @@ class ChannelNorm(nn.Module):
         if isinstance(self.norm, nn.GroupNorm):
             return self.norm(x)
         return self.norm(x.movedim(1, -1)).movedim(-1, 1)
+
+    def rectified(self, x: Tensor) -> Tensor:
+        """What of the output is positive, max(0, ·), as one operation where the norm has it."""
+        if isinstance(self.norm, BatchNorm):
+            return self.norm.rectified(x.movedim(1, -1)).movedim(-1, 1)
+        return self(x).relu()
 
 
 def groups_of(channels: int) -> int:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...core.errors import SpecError
+from .batch_norm import batch_norm
 
 __all__ = ["NORMS", "BatchNorm", "LayerNorm", "ReferenceBatch", "VirtualBatchNorm", "WeightNorm", "norm"]
 
@@ -36,12 +37,21 @@ class BatchNorm(nn.BatchNorm1d):
     """
 
     def forward(self, x: Tensor) -> Tensor:
+        return self._normal(x, False)
+
+    def rectified(self, x: Tensor) -> Tensor:
+        """What of the output is positive, max(0, ·), as one operation where there is one."""
+        return self._normal(x, True)
+
+    def _normal(self, x: Tensor, rectified: bool) -> Tensor:
         rows = x.reshape(-1, x.shape[-1])
-        of_batch = self.training and len(rows) > 1
-        momentum = 0.1 if self.momentum is None else self.momentum
-        normal = functional.batch_norm(
-            rows, self.running_mean, self.running_var, self.weight, self.bias, of_batch, momentum, self.eps
-        )
+        averages, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
+        if self.training and len(rows) > 1:
+            momentum = 0.1 if self.momentum is None else self.momentum
+            normal = batch_norm(rows, averages, affine, momentum, self.eps, rectified=rectified)
+        else:
+            normal = functional.batch_norm(rows, *averages, *affine, eps=self.eps)
+            normal = normal.relu() if rectified else normal
         return normal.reshape(x.shape)
 
 

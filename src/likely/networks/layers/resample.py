@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...core.errors import DataError, SpecError
+from .memory_order import ordered
 
 __all__ = [
     "DOWNSAMPLES",
@@ -185,7 +186,7 @@ class PositionMean(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.mean(tuple(range(2, x.ndim)))
+        return ordered(x).mean(tuple(range(2, x.ndim)))
 
 
 def _checked(factor: int) -> int:
