@@ -232,10 +232,29 @@ def test_numbers_that_a_few_values_spoil_are_not_taken_for_classes(run, ending):
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("1 of 60 values is not a number ('n.k.' at row 0, counted from 0)") == 1
     assert (
-        "error: Target column 'price' is text, as noted, so each of its 60 different values would be a class" in ran.err
+        "error: Target column 'price' is text because of 'n.k.' at row 0, as noted, so each of its 60 different values "
+        "would be a class" in ran.err
     )
     ran = run("fit", "spoilt.csv", "--target", "price", "--missing", "n.k.")
     assert "price: regress" in ran.out
+
+
+@pytest.mark.filterwarnings("always::likely.core.errors.ReadingNote")
+@pytest.mark.parametrize("labels", [["3", "3+", "4", "4+", "5"] * 4, ["1", "2", "3", "s", "t", "u"]])
+def test_numbers_among_few_labels_may_be_their_names(run, labels):
+    pl.DataFrame({"x": range(len(labels)), "grade": labels}).write_csv("grades.csv")
+    assert "grade: classify" in run("fit", "grades.csv", "--target", "grade", "--prior", "normal(1.0)").out
+
+
+@pytest.mark.filterwarnings("always::likely.core.errors.ReadingNote")
+def test_one_typo_does_not_make_classes_of_a_few_numbers(run):
+    prices = ["400,00", "510,00", "8S0,00", "690,00", "800,00", "905,00"]
+    pl.DataFrame({"area": range(6), "price": prices}).write_csv("firms.csv", separator=";")
+    ran = run("fit", "firms.csv", "--target", "price")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Target column 'price' is text because of '8S0,00' at row 2, as noted" in ran.err
+    ran = run("fit", "firms.csv", "--target", "price", "--task", "regress")
+    assert "Target column 'price' holds text ('8S0,00' at row 2, counted from 0)" in ran.err
 
 
 def test_a_column_without_a_value_is_said_to_be_missing_not_the_same(run):

@@ -102,7 +102,7 @@ def test_names_that_are_not_text_become_text():
         (pl.LazyFrame({"a": [1]}), r"call .collect\(\)"),
         ({"a": [1, 2], "b": [1]}, "different lengths.*a: 2, b: 1"),
         ({"a": 3}, "column 'a' must be a list"),
-        ({"a": [1, "x"]}, "column 'a' mixes values"),
+        ({"a": [1, "x"]}, r"column 'a' mixes values of different types \(int, str\), such as 1 at row 0"),
         (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column named 'a'"),
     ],
 )

@@ -76,3 +76,9 @@ def test_weights_are_an_array_or_a_column():
     ):
         with pytest.raises(DataError, match=text):
             weights_of(frame, given)
+
+
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
+def test_a_typo_among_numbers_is_told_with_its_row():
+    with pytest.raises(DataError, match=r"Target column 'y' holds text \('5S' at row 4, counted from 0\); a regression"):
+        numbers_of(series([*"1234", "5S"]))

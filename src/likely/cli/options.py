@@ -41,6 +41,8 @@ __all__ = [
 
 MOST_CLASSES = 20
 """Different values of a target up to which numbers among them may well be names of classes."""
+TYPOS = 10
+"""One value in so many, at most, is a typing error."""
 
 TableArgument = Annotated[Path, typer.Argument(metavar="TABLE", help="A CSV, TSV or Parquet file.", show_default=False)]
 ModelArgument = Annotated[
@@ -88,20 +90,32 @@ def read_target(rows: pl.DataFrame, target: str, task: str) -> tuple[str, str]:
 
 
 def _refuse_spoilt_numbers(target: pl.Series) -> None:
-    """Raise if a target of many numbers is text because of a few values: each number would be a class."""
+    """Raise if a target of numbers is text because of a few values: each number would be a class.
+
+    A few different values may be names of classes (3, 3+, 4), unless all but a typo here and there are numbers.
+    """
     import polars as pl
 
     from ..data.notes import note
-    from ..data.written import why_text
+    from ..data.written import mostly_numbers, shown_at, why_text
 
+    why = why_text(target) if target.dtype == pl.String else ""
+    rows = mostly_numbers(target) if why else []
     classes = target.n_unique()
-    why = why_text(target) if target.dtype == pl.String and classes > MOST_CLASSES else ""
-    if why:
-        note(why)  # shown once: a file has told it when it was read, a frame has not
-        raise DataError(
-            f"Target column {target.name!r} is text, as noted, so each of its {classes} different values would be a "
-            "class. Fix it as the note says, or take every value for a class (--task classify)."
-        )
+    if not why or (classes <= MOST_CLASSES and rows and not _typos(target, rows)):
+        return
+    note(why)  # shown once: a file has told it when it was read, a frame has not
+    cells = f" because of {shown_at(target, rows)}" if rows else ""
+    raise DataError(
+        f"Target column {target.name!r} is text{cells}, as noted, so each of its {classes} different values would be a "
+        "class. Fix it as the note says, or take every value for a class (--task classify)."
+    )
+
+
+def _typos(target: pl.Series, rows: list[int]) -> bool:
+    """Whether these rows are typing errors among numbers: a tenth at most, and none the same as another."""
+    few = len(rows) <= max(1, (len(target) - target.null_count()) // TYPOS)
+    return few and target[rows].n_unique() == len(rows)
 
 
 def with_target(rows: pl.DataFrame, target: str) -> pl.DataFrame:

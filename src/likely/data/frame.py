@@ -56,7 +56,7 @@ def _from_columns(data: Mapping[Any, Any], name: str) -> pl.DataFrame:
         try:
             columns[str(column)] = pl.Series(str(column), values)
         except (TypeError, pl.exceptions.PolarsError):
-            raise DataError(f"{name}: column {str(column)!r} mixes values of different types; make them one.") from None
+            raise DataError(f"{name}: column {str(column)!r} {_mixed(values)}") from None
     lengths = {column: len(values) for column, values in columns.items()}
     if len(set(lengths.values())) > 1:
         raise DataError(f"{name}: columns have different lengths ({some(f'{c}: {n}' for c, n in lengths.items())}).")
@@ -84,9 +84,23 @@ def _typed(series: nw.Series[Any]) -> nw.Series[Any]:
     except (TypeError, pl.exceptions.PolarsError):
         typed = pl.Series(str(series.name), values, dtype=pl.Object)
     if typed.dtype == pl.Object:
-        kinds = sorted({type(value).__name__ for value in values if value is not None})
-        raise DataError(f"Column {series.name!r} mixes values of different types ({some(kinds)}); make them one.")
+        raise DataError(f"Column {series.name!r} {_mixed(values)}")
     return nw.from_native(typed, series_only=True)
+
+
+def _mixed(values: Iterable[Any]) -> str:
+    """What is wrong with a column of several types, and the first value of the rarest.
+
+    >>> _mixed([400, 510, "8S0"])
+    "mixes values of different types (int, str), such as '8S0' at row 2 (counted from 0); make them one."
+    """
+    rows = [(type(value).__name__, row, value) for row, value in enumerate(values) if value is not None]
+    counts = Counter(kind for kind, _, _ in rows)
+    rarest, row, value = min(rows, key=lambda own: counts[own[0]])
+    return (
+        f"mixes values of different types ({some(sorted(counts))}), such as {value!r} at row {row} (counted from 0); "
+        "make them one."
+    )
 
 
 def check_names(names: list[str], source: str) -> None:

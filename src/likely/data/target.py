@@ -31,12 +31,23 @@ def numbers_of(target: nw.Series[Any], keep: np.ndarray | slice = slice(None)) -
     target, _ = read_written(target)
     kind = kind_of(target)
     if kind in ("category", "date"):
-        example = f" (for example {target.drop_nulls()[0]!r})" if kind == "category" else ""
+        example = f" ({_example(target)})" if kind == "category" else ""
         raise DataError(
             f"Target column {target.name!r} holds {'text' if kind == 'category' else 'dates'}{example}; "
             "a regression needs numbers. For labels use a classifier."
         )
     return as_numbers(target)[keep]
+
+
+def _example(text: nw.Series[Any]) -> str:
+    """A value that is not a number: of a column that is nearly all numbers the one that spoils it, and where."""
+    import polars as pl
+
+    from .written import mostly_numbers, shown_at
+
+    values = pl.Series(as_text(text).to_list(), dtype=pl.String)
+    rows = mostly_numbers(values)
+    return f"{shown_at(values, rows)}, counted from 0" if rows else f"for example {text.drop_nulls()[0]!r}"
 
 
 def labels_of(target: nw.Series[Any], keep: np.ndarray) -> np.ndarray:

@@ -15,9 +15,6 @@ from .notes import note, read_as
 
 __all__ = ["TextForm", "dates_of_text", "read_text_column", "read_written"]
 
-SHOWN = 3
-"""Rows that a message names."""
-
 
 class TextForm(NamedTuple):
     """How the values of a column were written: the marks of its numbers, or the form of its dates."""
@@ -90,7 +87,7 @@ def dates_of_text(series: nw.Series[Any]) -> nw.Series[Any]:
 def _numbers(series: nw.Series[Any], text: Any, form: TextForm) -> nw.Series[Any]:
     """The numbers that a column of text holds, or a `DataError` that names the rows that are none."""
     from .marks import MARKS, Marks
-    from .written import not_numbers, tell_numbers, why_text, written_numbers
+    from .written import not_numbers, shown_at, tell_numbers, why_text, written_numbers
 
     marks = (Marks(form.decimal, form.thousands),) if form.decimal else MARKS
     numbers = written_numbers(text, marks)
@@ -100,7 +97,7 @@ def _numbers(series: nw.Series[Any], text: Any, form: TextForm) -> nw.Series[Any
             raise DataError(f"Column {series.name!r} was a number in training: {why_text(text, marks)}")
         fault = "is not a number" if len(rows) == 1 else "are not numbers"
         raise DataError(
-            f"Column {series.name!r} was a number in training and is text now: {_shown(text, rows)} "
+            f"Column {series.name!r} was a number in training and is text now: {shown_at(text, rows)} "
             f"({len(rows)} of {len(text)}, counted from 0) {fault}."
         )
     if not form.decimal:
@@ -115,13 +112,13 @@ def _codes(text: Any, gaps: list[str]) -> bool:
 
 
 def _dates(series: nw.Series[Any], text: Any, form: str) -> nw.Series[Any]:
-    from .written import dated
+    from .written import dated, shown_at
 
     values = dated(text.str.strip_chars(), form)
     wrong = [row for row, bad in enumerate((values.is_null() & text.is_not_null()).to_list()) if bad]
     if wrong:
         raise DataError(
-            f"Column {series.name!r} had dates of the form {form} in training; {_shown(text, wrong)} "
+            f"Column {series.name!r} had dates of the form {form} in training; {shown_at(text, wrong)} "
             f"({len(wrong)} of {len(text)}, counted from 0) {'is' if len(wrong) == 1 else 'are'} not."
         )
     return _series(values, str(series.name))
@@ -140,7 +137,3 @@ def _text(series: nw.Series[Any]) -> Any:
 
 def _series(values: Any, name: str) -> nw.Series[Any]:
     return nw.from_native(values.rename(name), series_only=True)
-
-
-def _shown(text: Any, rows: list[int]) -> str:
-    return ", ".join(f"{text[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")

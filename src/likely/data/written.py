@@ -24,6 +24,7 @@ __all__ = [
     "dated",
     "mostly_numbers",
     "not_numbers",
+    "shown_at",
     "tell_numbers",
     "why_text",
     "with_written",
@@ -132,14 +133,22 @@ def why_text(text: pl.Series, marks: tuple[Marks, ...] = MARKS) -> str:
     rows = mostly_numbers(text, marks)
     if not rows:
         return ""
-    shown = ", ".join(f"{text[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
     word = str(text[rows[0]])
     return (
         f"`{text.name}` is text: {len(rows)} of {len(text) - text.null_count()} values "
-        f"{verb(len(rows), 'is not a number', 'are not numbers')} ({shown}, counted from 0). Fix "
+        f"{verb(len(rows), 'is not a number', 'are not numbers')} ({shown_at(text, rows)}, counted from 0). Fix "
         f"{verb(len(rows), 'it', 'them')}, or say what is missing: read_table(path, missing=[{word!r}]), or --missing "
         f"{shlex.quote(word)} on the command line."
     )
+
+
+def shown_at(text: pl.Series, rows: list[int]) -> str:
+    """The first few of these rows, for a message.
+
+    >>> shown_at(pl.Series(["8", "8S0", "many"]), [1, 2])
+    "'8S0' at row 1, 'many' at row 2"
+    """
+    return ", ".join(f"{text[row]!r} at row {row}" for row in rows[:SHOWN]) + (", …" if len(rows) > SHOWN else "")
 
 
 def _date(raw: pl.Series) -> pl.Series | None:
