@@ -80,5 +80,7 @@ def test_weights_are_an_array_or_a_column():
 
 @pytest.mark.filterwarnings("ignore::likely.core.errors.ReadingNote")
 def test_a_typo_among_numbers_is_told_with_its_row():
-    with pytest.raises(DataError, match=r"Target column 'y' holds text \('5S' at row 4, counted from 0\); a regression"):
+    with pytest.raises(
+        DataError, match=r"Target column 'y' holds text \('5S' at row 4, counted from 0\); a regression"
+    ):
         numbers_of(series([*"1234", "5S"]))

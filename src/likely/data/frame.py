@@ -96,7 +96,7 @@ def _mixed(values: Iterable[Any]) -> str:
     """
     rows = [(type(value).__name__, row, value) for row, value in enumerate(values) if value is not None]
     counts = Counter(kind for kind, _, _ in rows)
-    rarest, row, value = min(rows, key=lambda own: counts[own[0]])
+    _, row, value = min(rows, key=lambda own: counts[own[0]])
     return (
         f"mixes values of different types ({some(sorted(counts))}), such as {value!r} at row {row} (counted from 0); "
         "make them one."
