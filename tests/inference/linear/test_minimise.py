@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from likely.inference.linear.minimise import minimise
+from likely.inference.linear.minimise import _damped, _model_minimum, minimise
 
 
 class Bowl:
@@ -63,3 +63,32 @@ def test_a_hessian_that_is_too_small_is_damped_for_good():
     minimum = minimise(Misjudged(), torch.ones(2).double(), torch.zeros(2).double(), max_iter=100, tol=1e-14)
     assert minimum.converged
     assert minimum.point.norm() < 1e-6
+
+
+class Plateau:
+    """1 − exp(−θ²/2) of each number, with Gauss-Newton's curvature: flat far from 0."""
+
+    def value(self, point, *, hessian):
+        near = (-point.square() / 2).exp()
+        return float((1 - near).sum()), point * near, torch.diag(near) if hessian else None
+
+
+@pytest.mark.parametrize(("convex", "held"), [(True, False), (False, True)])
+def test_only_a_damping_common_to_all_parameters_holds_a_flat_one(convex, held):
+    """One parameter is near its optimum; the other has next to no curvature, and would be thrown to −10³."""
+    start = torch.tensor([0.1, 4.0], dtype=torch.float64)
+    energy = Tilted(Plateau())
+    _, gradient, hessian = energy.value(start, hessian=True)
+    step = _model_minimum(_damped(hessian, 1e-2, convex), gradient, start, torch.zeros(2).double()) - start
+    assert (float(step.abs().max()) < 20) == held
+
+
+class Tilted:
+    """Another energy, falling by 1/10 to the left in each number."""
+
+    def __init__(self, energy):
+        self.energy = energy
+
+    def value(self, point, *, hessian):
+        value, gradient, curvature = self.energy.value(point, hessian=hessian)
+        return value + 0.1 * float(point.sum()), gradient + 0.1, curvature

@@ -376,6 +376,22 @@ def test_a_small_network_ends_at_a_stationary_point(likelihood, prior, rng, X, p
     assert at_rest.norm() < 1e-4 * start.norm()
 
 
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
+@pytest.mark.parametrize("start", range(3))
+def test_steps_of_a_network_do_not_saturate_its_units(start):
+    """A whole first step lowers the energy, but to where no gradient is left: weights of 0 and biases of 10⁴."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    model = Regressor(Normal(0.3), MLP((8,), "tanh"), NormalPrior(1.0), Newton(), random_state=start).fit(X, y)
+    parameters = {name: torch.from_numpy(np.asarray(value)[0]) for name, value in model.posterior_.parameters.items()}
+    assert all(value.abs().max() < 100 for value in parameters.values())
+    constant = Regressor(Normal(0.3), inference=Newton()).fit(np.zeros((40, 1)), y)
+    gained = model.log_prob(X, y).sum() - constant.log_prob(np.zeros((40, 1)), y).sum()
+    lost = sum(float(value.square().sum()) / 2 for name, value in parameters.items() if name.endswith("weight"))
+    assert gained - lost > 50
+
+
 def test_a_linear_network_in_other_words_finds_the_same_optimum(rng, X):
     """A user's module is not seen to be linear: the general way and the linear one agree."""
     y = targets(rng, X, "poisson")

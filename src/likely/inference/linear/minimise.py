@@ -24,6 +24,10 @@ KEEP = 1e-3
 """Squared Newton decrement (distance to the optimum in standard errors) below which the Hessian is kept."""
 
 
+CAUTION = 1e-2
+"""The first damping where E is not convex."""
+
+
 class Energy(Protocol):
     """A smooth function with second-order information."""
 
@@ -42,18 +46,22 @@ class Minimum:
     iterations: int
 
 
-def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: float) -> Minimum:
-    """Search from `point`. Stops once the squared Newton decrement (twice the gain still to be had) is below `tol`."""
+def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: float, convex: bool = True) -> Minimum:
+    """Search from `point`. Stops once the squared Newton decrement (twice the gain still to be had) is below `tol`.
+
+    Where E is not convex, a whole step of the quadratic model may lower E and yet lead to where every gradient is gone
+    (saturated units): there the search begins damped, and less so as the model proves right (Levenberg, Marquardt).
+    """
     value, gradient, hessian = energy.value(point, hessian=True)
     assert hessian is not None
     objective = value + float(l1 @ point.abs())
     first = _smallest(hessian)
-    damping, before, plain = 0.0, math.inf, math.inf
+    damping, before, plain = 0.0 if convex else CAUTION, math.inf, math.inf
     for iteration in range(1, max_iter + 1):
         curvature = _smallest(hessian)
-        if curvature < GONE * first:
+        if convex and curvature < GONE * first:
             return Minimum(point, True, True, iteration)
-        target = _model_minimum(hessian, gradient, point, l1, damping)
+        target = _model_minimum(_damped(hessian, damping, convex), gradient, point, l1)
         gain = -float(gradient @ (target - point)) - float(l1 @ (target.abs() - point.abs()))
         plain = gain if damping == 0 else plain
         rounding = 1e-11 * abs(objective) if damping else 0.0  # below it, whether a damped step helped cannot be seen
@@ -86,14 +94,25 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
     return Minimum(point, small, _smallest(hessian) < FADING * first, iteration)
 
 
-def _model_minimum(hessian: Tensor, gradient: Tensor, point: Tensor, l1: Tensor, damping: float) -> Tensor:
-    """argmin of gradient·(θ − point) + ½(θ − point)ᵀH(θ − point) + Σ λ|θ|."""
+def _damped(hessian: Tensor, damping: float, convex: bool) -> Tensor:
+    """H + damping · D: the size of each own curvature (Marquardt), or of the largest one for all (Levenberg).
+
+    The first does not depend on units. Where E is not convex a parameter without curvature may have some elsewhere, and
+    only the second holds it.
+    """
+    if not damping:
+        return hessian
     size = hessian.diagonal().clamp_min(0)
-    scale = size.clamp_min(1e-12 * float(size.max()) + 1e-300)
-    damped = hessian + torch.diag(scale * damping) if damping else hessian
+    largest = size.max()
+    scale = size.clamp_min(1e-12 * float(largest) + 1e-300) if convex else largest.expand_as(size)
+    return hessian + torch.diag(scale * damping)
+
+
+def _model_minimum(hessian: Tensor, gradient: Tensor, point: Tensor, l1: Tensor) -> Tensor:
+    """argmin of gradient·(θ − point) + ½(θ − point)ᵀH(θ − point) + Σ λ|θ|."""
     if not bool(l1.any()):
-        return point - _solve(damped, gradient)
-    return quadratic_l1(damped, damped @ point - gradient, l1, point)
+        return point - _solve(hessian, gradient)
+    return quadratic_l1(hessian, hessian @ point - gradient, l1, point)
 
 
 def _solve(matrix: Tensor, right: Tensor) -> Tensor:

@@ -67,7 +67,7 @@ class Newton(Inference):
                 f"Newton would need a matrix of {energy.size:,} × {energy.size:,}; it takes up to {LARGEST:,} "
                 "parameters. Use inference=MAP()."
             )
-        minimum = minimise(energy, energy.start(), energy.l1(), max_iter=self.max_iter, tol=self.tol)
+        minimum = minimise(energy, energy.start(), energy.l1(), max_iter=self.max_iter, tol=self.tol, convex=False)
         self._warn(minimum.converged, False, minimum.iterations)
         energy.load(minimum.point)
         return Posterior.of(energy.module, info={"iterations": minimum.iterations})
