@@ -82,5 +82,5 @@ def test_labels_of_a_function_are_places_of_its_classes():
     for labels in ([0.0, 1.0, 2.0], [0, 1], [[0], [1], [2]]):
         with pytest.raises(DataError, match="3 integers are needed: classes"):
             attack(lambda rows: rows, x, labels, FGSM(0.1))
-    with pytest.raises(SpecError, match=r"for one row it gave \(1, 1\)"):
+    with pytest.raises(SpecError, match=r"of 2 classes or more; it gave \(1, 1\)"):
         attack(lambda rows: rows[:, :1], x, None, FGSM(0.1))

@@ -1,4 +1,4 @@
-"""A function that gives logits, as what is attacked: a plain module, or anything that takes a tensor."""
+"""Functions of rows at the door, and one that gives logits as what is attacked: a module, or anything of a tensor."""
 
 from __future__ import annotations
 
@@ -11,27 +11,47 @@ import torch
 from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
+from ..core.plural import counted
 from ..models.supervised.base import as_array
 from .victim import ROWS, Labelled
 
-__all__ = ["Function", "evaluating", "rows_for"]
+__all__ = ["Function", "RowFunction", "evaluating", "rows_for"]
 
 
-class Function(Labelled):
-    """Any function from rows (n, …) to logits (n, classes); a module answers as `eval` has it, whatever its mode."""
+class RowFunction:
+    """A function of rows (n, …) and its two doors: what goes in, and what comes out. A module answers as `eval` has it.
+
+    >>> RowFunction(nn.Linear(2, 3)).numbers(torch.zeros(4, 2), (2,), "numbers (n, k)").shape
+    torch.Size([4, 3])
+    """
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         self.function = evaluating(function)
+
+    def read(self, X: Any) -> Tensor:
+        """Rows as the function takes them."""
+        return rows_for(self.function, X)
+
+    def numbers(self, x: Tensor, dimensions: tuple[int, ...], needs: str) -> Tensor:
+        """What the function gives: for each row its numbers, in a tensor of so many dimensions."""
+        given = self.function(x)
+        if not isinstance(given, Tensor) or given.ndim not in dimensions or len(given) != len(x):
+            shape = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
+            raise SpecError(f"model must give {needs}; for {counted(len(x), 'row')} it gave {shape}.")
+        return given
+
+
+class Function(Labelled):
+    """Any function from rows (n, …) to logits (n, classes)."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        self.function = RowFunction(function)
         self.linear = type(function) is nn.Linear
 
     def read(self, X: Any) -> Tensor:
-        x = rows_for(self.function, X)
+        x = self.function.read(X)
         with torch.no_grad():
-            given = self.scores(x[:1])
-        if not isinstance(given, Tensor) or given.ndim != 2 or len(given) != 1 or given.shape[1] < 2:
-            shape = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
-            raise SpecError(f"model must give logits (n, classes) of 2 classes or more; for one row it gave {shape}.")
-        self.classes = given.shape[1]
+            self.classes = self.scores(x[:1]).shape[1]
         return x
 
     def targets(self, x: Tensor, X: Any, y: Any) -> Tensor:
@@ -45,7 +65,11 @@ class Function(Labelled):
         return torch.from_numpy(labels.astype(np.int64)).to(x.device)
 
     def scores(self, x: Tensor) -> Tensor:
-        return self.function(x)
+        needs = "logits (n, classes) of 2 classes or more"
+        logits = self.function.numbers(x, (2,), needs)
+        if logits.shape[1] < 2:
+            raise SpecError(f"model must give {needs}; it gave {tuple(logits.shape)}.")
+        return logits
 
     @torch.no_grad()
     def answers(self, X: Any) -> np.ndarray:

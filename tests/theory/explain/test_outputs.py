@@ -42,7 +42,7 @@ def test_a_module_is_explained_as_it_evaluates_and_stays_in_its_mode(table):
 def test_rows_of_functions_are_checked_at_the_door(table):
     with pytest.raises(DataError, match=r"X must have rows \(n, …\) of finite numbers; found shape \(2,\)"):
         saliency(nn.Linear(2, 2), [1.0, 2.0])
-    with pytest.raises(SpecError, match=r"for n rows; for 2 it gave \(2, 2, 1\)"):
+    with pytest.raises(SpecError, match=r"for n rows; for 2 rows it gave \(2, 2, 1\)"):
         saliency(lambda x: x[:, :, None], [[1.0, 2.0], [3.0, 4.0]])
 
 

@@ -21,7 +21,7 @@ from ...core.errors import SpecError
 from ...core.threads import threads_for
 from ...models import Classifier, GaussianProcess, Regressor
 from ...models.supervised.base import as_array
-from ...robust.functions import evaluating, rows_for
+from ...robust.functions import RowFunction
 from ...robust.victim import Scoring
 from ...robust.victims import scoring_of
 from .places import places_of, region_of, which_positions
@@ -150,19 +150,16 @@ class _Process(Output):
 
 
 class _Function(Output):
-    """Any function from rows (n, …) to numbers (n,) or (n, k); a module answers as `eval` has it, whatever its mode."""
+    """Any function from rows (n, …) to numbers (n,) or (n, k)."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
-        self.function = evaluating(function)
+        self.function = RowFunction(function)
 
     def read(self, X: Any) -> Tensor:
-        return rows_for(self.function, X)
+        return self.function.read(X)
 
     def scores(self, x: Tensor) -> Tensor:
-        given = self.function(x)
-        if not isinstance(given, Tensor) or given.ndim not in (1, 2) or len(given) != len(x):
-            shape = tuple(given.shape) if isinstance(given, Tensor) else type(given).__name__
-            raise SpecError(f"model must give numbers (n,) or (n, k) for n rows; for {len(x)} it gave {shape}.")
+        given = self.function.numbers(x, (1, 2), "numbers (n,) or (n, k) for n rows")
         return given.unsqueeze(1) if given.ndim == 1 else given
 
 
