@@ -3,6 +3,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -123,3 +124,23 @@ def test_a_model_without_probabilities_stands_by_its_metrics_alone():
     assert "no probabilities" in str(board)
     assert "no probabilities" in [text.get_text() for text in leaderboard(board).texts]
     assert "log_prob or predict_proba" in str(compare(models, X, y, cv=2)["trees"].error)  # nothing to show of it
+
+
+class Worried(DummyClassifier):
+    """A model that warns of every fit, with another number."""
+
+    def fit(self, X, y, sample_weight=None):
+        warnings.warn(f"the gap was {len(X) / 7:.3g}", RuntimeWarning, stacklevel=2)
+        return super().fit(X, y, sample_weight)
+
+
+def test_a_warning_of_each_fold_is_told_once_with_the_model():
+    X, y = np.zeros((31, 1)), np.arange(31) % 2
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        compare({"calm": DummyClassifier(), "worried": Worried(), "once": Worried()}, X, y, cv=3, random_state=0)
+    first = f"{len(X) * 2 // 3 / 7:.3g}"
+    assert [str(one.message) for one in told] == [
+        f"{name}: the gap was {first} (3 warnings of this kind from 3 fits)" for name in ("worried", "once")
+    ]
+    assert all(one.filename == __file__ for one in told)

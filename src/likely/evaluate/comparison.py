@@ -7,7 +7,9 @@ difference = mean (scoreᵢ − scoreᵢ of the best),   with the standard error
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 __all__ = ["Entry", "Leaderboard", "compare"]
+
+NUMBER = re.compile(r"\d[\d.,]*(e[+-]?\d+)?")
+"""Numbers in messages."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +127,7 @@ def compare(
 
     Arguments are those of `cross_validate`. A difference of less than two standard errors is not evidence. A model that
     gives no probabilities, such as a boosted regression, has no log score: it stands in the table by its metrics alone.
+    What the fits of a model warn of is told once, with its name and the number of fits.
 
     >>> from sklearn.dummy import DummyClassifier
     >>> from sklearn.linear_model import LogisticRegression
@@ -141,16 +147,40 @@ def compare(
     failures: list[Entry] = []
     unscored: list[Entry] = []
     for name, model in models.items():
+        scored = not metrics or _answers(model)
         try:
-            if metrics and not _answers(model):
-                own = run(model, X, y, folds, _no_score, metrics)
-                unscored.append(Entry(name, seconds=own.seconds, metrics=own.metrics, scored=False))
-                continue
-            runs[name] = run(model, X, y, folds, score, metrics or {})
+            with warnings.catch_warnings(record=True) as heard:
+                own = run(model, X, y, folds, score if scored else _no_score, metrics or {})
         except Exception as error:  # whatever a model throws, the others still count
             failures.append(Entry(name, error=f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"))
+            continue
+        finally:
+            for text, category in _told_once(heard, name, len(folds)):
+                warnings.warn(text, category, stacklevel=2)
+        if scored:
+            runs[name] = own
+        else:
+            unscored.append(Entry(name, seconds=own.seconds, metrics=own.metrics, scored=False))
     ranked = sorted(runs, key=lambda name: _rank(runs[name]))
     return Leaderboard((*(_entry(name, runs[name], runs[ranked[0]]) for name in ranked), *unscored, *failures))
+
+
+def _told_once(
+    heard: Sequence[warnings.WarningMessage], name: str, folds: int
+) -> Iterator[tuple[str, type[Warning]]]:
+    """Warnings of the fits of one model, with its name; those that differ in numbers alone are one.
+
+    >>> heard = [warnings.WarningMessage(UserWarning(f"gap {size}"), UserWarning, "", 0) for size in (0.5, 0.25)]
+    >>> [text for text, _ in _told_once(heard, "logistic", 5)]
+    ['logistic: gap 0.5 (2 warnings of this kind from 5 fits)']
+    """
+    kinds: dict[tuple[type[Warning], str], list[str]] = {}
+    for warning in heard:
+        text = str(warning.message)
+        kinds.setdefault((warning.category, NUMBER.sub("", text)), []).append(text)
+    for (category, _), (text, *others) in kinds.items():
+        more = f" ({len(others) + 1} warnings of this kind from {folds} fits)" if others else ""
+        yield f"{name}: {text}{more}", category
 
 
 def _answers(model: Any) -> bool:

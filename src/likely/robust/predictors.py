@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from ..core.errors import DataError, SpecError
 from ..core.quiet import quiet
-from ..models import Classifier, GaussianProcess, Regressor
+from ..data.table import Table
+from ..models import Classifier, GaussianProcess, Regressor, TableModel
 from ..models.supervised.base import as_array
 from .forms import as_numbers, like
 from .victim import Scoring
@@ -37,9 +38,18 @@ class Predicting:
         numbers = as_numbers(X)
         if numbers is None or numbers.ndim < 2 or not len(numbers) or not np.isfinite(numbers).all():
             kind = type(X).__name__ if numbers is None else f"shape {numbers.shape}"
-            raise DataError(f"X must have rows (n, …) of finite numbers; found {kind}.")
+            raise DataError(f"X must have rows (n, …) of finite numbers; found {kind}.{self._encoded()}")
         self.X = X
         return torch.from_numpy(numbers.astype(float))
+
+    def _encoded(self) -> str:
+        """The call for the columns of a table that are not numbers, or have gaps."""
+        if not isinstance(self.model, TableModel) or not isinstance(self.model.table_, Table):
+            return ""
+        return (
+            " Noise can be added to what the columns of a table become: certify(model.model_, "
+            "model.table_.transform(X), sigma), with sigma in units of the encoded columns."
+        )
 
     def labels(self, x: Tensor) -> Tensor:
         """The place of the answer among the classes for each row, (n,)."""
