@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from likely.core.errors import DataError, ModelFileError, SpecError
+from likely.core.errors import DataError, ModelFileError, ReadingNote, SpecError
 from likely.core.estimator import load_estimator
 from likely.data import Table
 
@@ -259,3 +259,22 @@ def test_the_summary_names_every_column():
     assert [line.split()[0] for line in lines[1:]] == [*ROWS, "gap"]
     assert "days since 2020-01-01" in lines[5]
     assert "missing: the mean, 2, and 1 in a column of its own" in lines[6]
+
+
+@pytest.mark.parametrize("name", ["id", "customer_id", "CustomerID", "customerId", "row-nr", "index"])
+def test_integers_that_look_like_an_identifier_are_noted(name):
+    frame = {name: range(100, 130), "area": [1.0, 2.0, 4.0] * 10}
+    with pytest.warns(ReadingNote, match=f"`{name}` has another integer in each row.*ignore=.'{name}'") as told:
+        Table().fit(frame)
+    assert len(told) == 1
+    Table(ignore=[name]).fit(frame)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [("paid", range(30)), ("id", [0.5 * i for i in range(30)]), ("id", [1, 2, 3] * 10), ("id", range(12))],
+    ids=["a quantity", "no integers", "groups", "too few to tell"],
+)
+def test_other_numbers_are_no_identifier(name, values):
+    Table().fit({name: values, "area": [1.0, 2.0, 4.0] * (len(values) // 3)})

@@ -6,6 +6,7 @@ x = (column₁ encoded, column₂ encoded, …) ∈ ℝᵈ        `columns.py` s
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
@@ -41,6 +42,10 @@ __all__ = ["Table"]
 
 SENTENCE = 4
 """Words from which on a value of text is more likely something to read than a name."""
+MANY = 20
+"""Rows from which on a column with another value in each of them looks like an identifier."""
+IDENTIFIER = re.compile(r"(^|[^A-Za-z])(?i:ids?|nr|idx|index|key|uuid)$|[a-z]I[dD]s?$")
+"""Names of columns of integers that are more likely labels of rows than quantities: id, customer_id, customerId."""
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -162,6 +167,11 @@ class Table(TransformerMixin, Estimator):
         mean, centre, scale, gaps = self._moments(values, series.name, standardize=kind != "boolean")
         if scale == 0 and not gaps:
             return Constant(series.name, "true" if kind == "boolean" and mean else f"{mean:g}")
+        if series.dtype.is_integer() and IDENTIFIER.search(series.name) and _all_differ(values):
+            note(
+                f"`{series.name}` has another integer in each row, which looks like an identifier, and is read as a "
+                f"number. Leave it out: Table(ignore=[{series.name!r}]), or --ignore on the command line."
+            )
         return Number(series.name, kind, mean, centre, scale, gaps, form.decimal, form.thousands)
 
     def _learn_date(self, series: nw.Series[Any], form: str) -> Column:
@@ -201,7 +211,7 @@ class Table(TransformerMixin, Estimator):
         return Category(series.name, tuple(sorted(counts)), reference, gaps)
 
     def _check_levels(self, series: nw.Series[Any], counts: dict[str, int]) -> None:
-        identifier = len(counts) == len(series) >= 20 and series.name not in self.categories
+        identifier = len(counts) == len(series) >= MANY and series.name not in self.categories
         if len(counts) <= self.max_categories and not identifier:
             return
         column = f"Column {series.name!r} is text with {len(counts)} different values in {len(series)} rows"
@@ -253,6 +263,11 @@ def all_of(learn: Callable[[T], R], columns: Iterable[T]) -> list[R]:
         listed = "\n".join(f"- {problem}" for problem in problems)
         raise DataError(f"{len(problems)} columns do not fit:\n{listed}") from problems[0]
     return learned
+
+
+def _all_differ(values: np.ndarray) -> bool:
+    """Whether no two rows have the same number, in a column long enough to tell."""
+    return len(values) >= MANY and len(np.unique(values)) == len(values)
 
 
 def _check_size(column: Column, block: np.ndarray) -> None:
