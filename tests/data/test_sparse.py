@@ -92,3 +92,18 @@ def test_a_matrix_and_its_transposed_go_without_the_garbage_collector():
         assert [reference() for reference in watched] == [None, None]
     finally:
         gc.enable()
+
+
+@pytest.mark.parametrize("make", [made, picked])
+def test_products_under_autocast_are_those_of_float32(make):
+    """torch has no sparse product in 16 bits: graph networks could not be trained with precision="bfloat16"."""
+    sparse, dense = make(torch.float32)
+    h = torch.randn(7, 3).bfloat16().requires_grad_()
+    with torch.autocast("cpu", torch.bfloat16):
+        out = sparse @ h
+        (gradient,) = torch.autograd.grad(out.float().square().sum(), h)
+        of_float32 = sparse @ h.detach().float()
+    torch.testing.assert_close(of_float32, dense @ h.detach().float(), rtol=1e-2, atol=1e-2)
+    torch.testing.assert_close(out.float(), dense @ h.float(), rtol=1e-2, atol=1e-2)
+    assert gradient.dtype == torch.bfloat16
+    torch.testing.assert_close(gradient.float(), 2 * dense.T @ dense @ h.float(), rtol=3e-2, atol=0.1)

@@ -18,6 +18,8 @@ from ..core.quiet import quiet
 
 __all__ = ["Selection", "SparseMatrix"]
 
+HALF = (torch.bfloat16, torch.float16)
+
 
 class Parts(NamedTuple):
     """What there is of each row, one row after the other: where rows start, their columns, their values."""
@@ -110,10 +112,14 @@ class SparseMatrix:
         return self.times(torch.eye(self.shape[1], dtype=self.parts.values.dtype, device=self.parts.values.device))
 
     def times(self, dense: Tensor) -> Tensor:
-        """The product without its derivative."""
+        """The product without its derivative. Sparse matrices have no product in 16 bits: there it is in float32."""
         if self._csr is None:
             self._csr = _csr(self.parts, self.shape)
-        return self._csr @ dense
+        device = dense.device.type
+        if not torch.is_autocast_enabled(device) and dense.dtype not in HALF:
+            return self._csr @ dense
+        with torch.autocast(device, enabled=False):
+            return self._csr @ (dense.float() if dense.dtype in HALF else dense)
 
 
 class Selection(SparseMatrix):
