@@ -58,7 +58,9 @@ def test_what_has_gradients_is_asked_by_its_scores(net, clouds):
 def test_a_table_of_more_than_numbers_gets_the_call_that_works():
     frame = pd.DataFrame({"x": [-2.0, -1.0, 1.0, 2.0] * 5, "city": ["Oslo", "Voss"] * 10, "y": [*"aabb"] * 5})
     model = TableModel(Classifier(prior="normal(1.0)"), "y").fit(frame)
-    with pytest.raises(DataError, match=r"found DataFrame\. .*certify\(model\.model_, model\.table_\.transform\(X\), si"):
+    with pytest.raises(
+        DataError, match=r"found DataFrame\. .*certify\(model\.model_, model\.table_\.transform\(X\), si"
+    ):
         certify(model, frame, 0.1)
     certified = certify(model.model_, model.table_.transform(frame), 0.1, n=100, random_state=0)
     np.testing.assert_array_equal(certified.predicted, model.predict(frame))

@@ -165,9 +165,7 @@ def compare(
     return Leaderboard((*(_entry(name, runs[name], runs[ranked[0]]) for name in ranked), *unscored, *failures))
 
 
-def _told_once(
-    heard: Sequence[warnings.WarningMessage], name: str, folds: int
-) -> Iterator[tuple[str, type[Warning]]]:
+def _told_once(heard: Sequence[warnings.WarningMessage], name: str, folds: int) -> Iterator[tuple[str, type[Warning]]]:
     """Warnings of the fits of one model, with its name; those that differ in numbers alone are one.
 
     >>> heard = [warnings.WarningMessage(UserWarning(f"gap {size}"), UserWarning, "", 0) for size in (0.5, 0.25)]

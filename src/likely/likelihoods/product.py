@@ -27,6 +27,8 @@ __all__ = ["Product"]
 class Product(Likelihood):
     """Product({"height": Normal(), "visits": Poisson()}): y is (n, columns), its columns in the order of the parts.
 
+    A `Regressor` matches the columns of a frame, or a dict of columns, with the parts by their names.
+
     A part takes one column, a MultivariateNormal takes d. A NaN says that its part is missing in this row: the part
     does not count there, the others do. At most one part may leave its number of classes (or its d) to the data; others
     say it, as in `Categorical(classes=3)`.

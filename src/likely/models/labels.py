@@ -80,7 +80,7 @@ def as_entries(y: Any, dtype: Any = None) -> np.ndarray:
             ensure_min_samples=0,
             input_name="y",
         )
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         if "could not convert string" in reason:
             text = reason.partition(": ")[2]

@@ -22,7 +22,7 @@ from ..labels import as_entries
 from .base import Supervised, as_array
 from .formulas import unpacked
 from .offset import part_of
-from .targets import check_targets
+from .targets import by_part, check_targets
 
 __all__ = ["Regressor"]
 
@@ -141,9 +141,9 @@ class Regressor(RegressorMixin, Supervised):
             y = y.detach().cpu().numpy()
         if getattr(getattr(y, "dtype", None), "kind", "") in ("M", "m"):
             raise DataError("y has dates; give numbers instead, such as days since a first date.")
-        array = as_entries(y, dtype=np.float64)
-        check_length(array, rows)
         likelihood = self._likelihood()
+        array = as_entries(by_part(likelihood, y), dtype=np.float64)
+        check_length(array, rows)
         if array.ndim < 1 + likelihood.event_dim:
             raise DataError(f"y has shape {array.shape}; {likelihood!r} needs a vector for each row: (n, d).")
         if not reset:

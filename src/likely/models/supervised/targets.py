@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,12 +13,14 @@ from ...core.errors import DataError
 from ...core.validation import as_weights
 from ...data.rows import Inputs, Ragged, Rows
 from ...inference.dataset import Dataset
-from ...likelihoods import Likelihood
+from ...likelihoods import Likelihood, Product
+from ..labels import as_entries
 from .inputs import answer_offsets, flat_weights, joined
 from .sizes import is_at_each_step, positions_of
 from .texts import network_of
 
 __all__ = [
+    "by_part",
     "check_targets",
     "dataset_of",
     "entries_of",
@@ -63,6 +66,33 @@ def check_targets(model: Any, kind: str, shape: tuple[int, ...], positions: tupl
         raise DataError(f"y has shape {shape}; the model was fitted on {kind} {rows_of(wanted)}.")
     given, rows = shape[1 : 1 + len(positions)], "images" if len(positions) > 1 else "rows"
     raise DataError(f"y has targets at {given} positions, but X has {rows} of {positions}; they must agree.")
+
+
+def by_part(likelihood: Likelihood, y: Any) -> Any:
+    """The columns of a frame or a dict, in the order of the parts of a `Product`; anything else as it is.
+
+    Columns of a frame that have names of their own are in the order of the parts.
+
+    >>> from likely.likelihoods import Normal, Poisson, Product
+    >>> by_part(Product({"size": Normal(), "visits": Poisson()}), {"visits": [3, 4], "size": [0.5, 1.5]})
+    array([[0.5, 3. ],
+           [1.5, 4. ]])
+    """
+    if not isinstance(y, Mapping) and not hasattr(y, "columns"):
+        return y
+    parts = likelihood.parts if isinstance(likelihood, Product) else {}
+    given = [str(name) for name in (y if isinstance(y, Mapping) else y.columns)]
+    if sorted(given) == sorted(parts):
+        if not isinstance(y, Mapping):
+            return y[list(parts)]
+        columns = [as_entries(y[name], dtype=np.float64) for name in parts]
+        if len({len(column) for column in columns}) > 1:
+            raise DataError(f"y has columns of different lengths: {', '.join(str(len(column)) for column in columns)}.")
+        return np.column_stack(columns)
+    if isinstance(y, Mapping) or (set(given) & set(parts) and not any(part.event_dim for part in parts.values())):
+        needs = f"a column for each part, {', '.join(parts)}" if parts else "an array or one column"
+        raise DataError(f"y has the columns {', '.join(given)}; {type(likelihood).__name__} needs {needs}.")
+    return y
 
 
 def is_coupled(model: Any) -> bool:
