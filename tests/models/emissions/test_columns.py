@@ -103,7 +103,7 @@ def test_a_missing_value_is_left_out():
     torch.testing.assert_close(table, expected)
 
 
-def test_whole_numbers_and_single_precision_are_read_as_they_are():
+def test_integers_and_single_precision_are_read_as_they_are():
     x = torch.randint(0, 5, (50, 3))
     weight = weights_of(50, 1, 2)
     expected = fitted(Columns.of(Poisson(), x.double()), x.double(), weight)["eta"]
@@ -140,7 +140,7 @@ def test_the_m_step_is_weighted_maximum_likelihood_column_by_column(likelihood):
 
 
 @pytest.mark.parametrize("likelihood", ALL, ids=repr)
-def test_smoothing_is_a_share_of_all_rows(likelihood):
+def test_smoothing_is_a_fraction_of_all_rows(likelihood):
     """ε·mean over all rows is a weight of ε/n more for each of them."""
     x = rows_of([likelihood], 80)
     weight = weights_of(80, 1, 2)
@@ -245,6 +245,15 @@ def test_ways_to_say_the_same():
         "normal",
     ):
         assert Columns.of(same, x, ["a", "b"]).to_json() == one.to_json()
+
+
+def test_parts_of_a_product_take_the_columns_of_their_names():
+    x = torch.tensor([[1.0, 30.0], [2.0, 40.0]])
+    both = Product({"a": Normal(), "b": Poisson()})
+    for names, first in ((("b", "a"), Poisson), (("a", "b"), Normal), (("u", "v"), Normal), (None, Normal)):
+        assert type(Columns.of(both, x, names).parts[0].likelihood) is first
+    with pytest.raises(SpecError, match="likelihood has none for column 'c'; it needs one for each of the columns b, c"):
+        Columns.of(both, x, ["b", "c"])
 
 
 def test_a_vector_takes_the_columns_that_others_leave():

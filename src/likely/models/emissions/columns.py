@@ -290,7 +290,10 @@ class Columns(Emission):
 def _pieces(likelihood: Any, names: Sequence[str]) -> list[Likelihood]:
     """The likelihoods in the order of the columns; text such as "poisson" is read."""
     if isinstance(likelihood, Product):
-        return list(likelihood.parts.values())
+        parts = likelihood.parts
+        if not set(parts) & set(names) or any(part.event_dim for part in parts.values()):
+            return list(parts.values())  # columns of other names are in the order of the parts
+        likelihood = parts
     if isinstance(likelihood, Mapping):
         given = {str(name): piece for name, piece in likelihood.items()}
         without, unknown = [n for n in names if n not in given], [n for n in given if n not in names]
