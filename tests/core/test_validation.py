@@ -1,4 +1,5 @@
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from likely import Regressor
 from likely.core.errors import DataError
-from likely.core.validation import as_rows, as_weights, check_finite, device_of
+from likely.core.validation import as_rows, as_weights, check_finite, device_of, keep_columns
 from likely.inference import MAP
 
 ROWS = np.arange(6.0).reshape(3, 2)
@@ -262,3 +263,17 @@ def test_memory_that_may_not_be_written_to_is_taken_without_a_warning():
         frame = pd.DataFrame({"w": column})
         Regressor("poisson").fit(ROWS, frame["w"], sample_weight=frame["w"], exposure=frame["w"])
     assert column.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_columns_of_a_list_of_frames_are_kept_and_asked_for():
+    model = SimpleNamespace()
+    frame = pd.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
+    keep_columns(model, [frame, pl.DataFrame(frame.to_dict("list"))], reset=True)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    keep_columns(model, [frame.to_numpy()], reset=False)
+    with pytest.raises(
+        DataError, match="X has frames with the columns b, a; the model was fitted on a, b, in this order"
+    ):
+        keep_columns(model, [frame[["b", "a"]]], reset=False)
+    with pytest.raises(DataError, match=r"X\[2\] has the columns b, but X\[0\] has a, b"):
+        keep_columns(model, [frame, frame.to_numpy(), frame[["b"]]], reset=True)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import torch
 from sklearn.base import BaseEstimator
 
+from likely import HiddenMarkov, KalmanFilter, Regressor, load
 from likely.core.errors import DataError
 from likely.data.rows import Ragged
 from likely.data.sequences import offsets_of, read_sequences
+from likely.inference import MAP
+from likely.likelihoods import Normal, Poisson
+from likely.networks import GRU
 
 
 def read(X, lengths=None, missing=True):
@@ -103,3 +108,41 @@ def test_rows_of_any_length_come_as_they_are():
 def test_lengths_become_offsets():
     assert offsets_of([2, 3], 5).tolist() == [0, 2, 5]
     assert offsets_of(None, 5).tolist() == [0, 5]
+
+
+@pytest.mark.parametrize("form", [pd.DataFrame, pl.DataFrame])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HiddenMarkov(n_states=1, random_state=0),
+        lambda: KalmanFilter(n_states=1, random_state=0),
+        lambda: Regressor(network=GRU(2), inference=MAP(epochs=1), random_state=0),
+    ],
+    ids=["HiddenMarkov", "KalmanFilter", "Regressor"],
+)
+@pytest.mark.filterwarnings("ignore::likely.core.errors.ConvergenceWarning")
+def test_sequences_in_frames_have_columns_of_one_order(make, form, tmp_path):
+    """Each column was read by its place: the same rows with the columns exchanged had another likelihood."""
+    values = np.random.default_rng(0).normal([0.0, 8.0], size=(9, 2))
+    frames = [form({"a": part[:, 0], "b": part[:, 1]}) for part in (values[:4], values[4:])]
+    turned = [form({"b": part[:, 1], "a": part[:, 0]}) for part in (values[:4], values[4:])]
+    y = () if not hasattr(make(), "network") else ([1.0, 2.0],)
+    model = make().fit(frames, *y)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    plain = make().fit([values[:4], values[4:]], *y)
+    np.testing.assert_array_equal(model.log_prob(frames, *y), plain.log_prob([values[:4], values[4:]], *y))
+    with pytest.raises(DataError, match="X has frames with the columns b, a; the model was fitted on a, b"):
+        model.log_prob(turned, *y)
+    with pytest.raises(DataError, match=r"X\[1\] has the columns b, a, but X\[0\] has a, b"):
+        make().fit([frames[0], turned[1]], *y)
+    model.save(tmp_path / "model")
+    with pytest.raises(DataError, match="the model was fitted on a, b"):
+        load(tmp_path / "model").log_prob(turned, *y)
+
+
+def test_likelihoods_by_name_find_the_columns_of_frames():
+    frames = [pd.DataFrame({"b": [3.0, 5.0], "a": [0.5, 0.7]}), pd.DataFrame({"b": [1.0], "a": [-0.5]})]
+    model = HiddenMarkov({"a": Normal(), "b": Poisson()}, 1, random_state=0).fit(frames)
+    arrays = [frame[["a", "b"]].to_numpy() for frame in frames]
+    same = HiddenMarkov([Normal(), Poisson()], 1, random_state=0).fit(arrays)
+    np.testing.assert_allclose(model.log_prob(frames), same.log_prob(arrays), rtol=1e-9)

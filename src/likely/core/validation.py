@@ -17,7 +17,7 @@ from torch import Tensor
 from .errors import DataError
 from .quiet import quiet
 
-__all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of"]
+__all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of", "keep_columns"]
 
 NUMERIC = ("int", "uint", "float", "bool", "decimal")
 """How the names of column types begin that are numbers, in pandas and polars."""
@@ -70,6 +70,35 @@ def as_rows(estimator: Any, X: Any, *, reset: bool, missing: bool = False) -> Te
         x = _shared(_numbers(array, estimator, X))
     check_finite(x, "X", getattr(estimator, "feature_names_in_", None), missing=missing)
     return x
+
+
+def keep_columns(estimator: Any, X: Any, *, reset: bool) -> None:
+    """In `fit` the columns of a list of frames, one for each sequence, which must agree; later refuses others.
+
+    >>> import pandas as pd
+    >>> keep_columns(None, [pd.DataFrame({"a": [1], "b": [2]}), pd.DataFrame({"b": [2], "a": [1]})], reset=True)
+    Traceback (most recent call last):
+    likely.core.errors.DataError: X[1] has the columns b, a, but X[0] has a, b; give all the same in the same order.
+    """
+    frames = [place for place, part in enumerate(X) if hasattr(part, "columns")] if isinstance(X, list | tuple) else []
+    if not frames:
+        return
+    first = [str(name) for name in X[frames[0]].columns]
+    for place in frames[1:]:
+        own = [str(name) for name in X[place].columns]
+        if own != first:
+            raise DataError(
+                f"X[{place}] has the columns {', '.join(own)}, but X[{frames[0]}] has {', '.join(first)}; give all the "
+                "same in the same order."
+            )
+    known = getattr(estimator, "feature_names_in_", None)
+    if reset:
+        estimator.feature_names_in_ = np.asarray(first, dtype=object)
+    elif known is not None and first != list(known):
+        raise DataError(
+            f"X has frames with the columns {', '.join(first)}; the model was fitted on {', '.join(known)}, in this "
+            "order."
+        )
 
 
 def check_length(y: np.ndarray, rows: int) -> None:

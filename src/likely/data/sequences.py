@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from ..core.errors import DataError
-from ..core.validation import as_rows
+from ..core.validation import as_rows, keep_columns
 from .rows import Ragged
 
 __all__ = ["offsets_of", "read_sequences"]
@@ -42,7 +42,9 @@ def read_sequences(model: Any, X: Any, lengths: Any = None, *, reset: bool, miss
     if not several:
         raise DataError("X is an empty list: there is no sequence in it.")
     rows = Ragged.of([_column(sequence) for sequence in several], missing=missing)
-    return rows.with_features(_double(as_rows(model, rows.values, reset=reset, missing=missing)))
+    rows = rows.with_features(_double(as_rows(model, rows.values, reset=reset, missing=missing)))
+    keep_columns(model, X, reset=reset)
+    return rows
 
 
 def offsets_of(lengths: Any, rows: int) -> np.ndarray:
@@ -70,7 +72,7 @@ def _several(X: Any) -> Sequence[Any] | None:
         return list(X)
     if not isinstance(X, list | tuple):
         return None
-    arrays = (getattr(part, "ndim", 0) >= 1 for part in X)
+    arrays = (getattr(part, "ndim", 0) >= 1 or hasattr(part, "columns") for part in X)
     nested = (isinstance(part, list | tuple) and any(isinstance(row, list | tuple) for row in part) for part in X)
     return X if not X or any(arrays) or any(nested) else None
 

@@ -252,7 +252,9 @@ def test_parts_of_a_product_take_the_columns_of_their_names():
     both = Product({"a": Normal(), "b": Poisson()})
     for names, first in ((("b", "a"), Poisson), (("a", "b"), Normal), (("u", "v"), Normal), (None, Normal)):
         assert type(Columns.of(both, x, names).parts[0].likelihood) is first
-    with pytest.raises(SpecError, match="likelihood has none for column 'c'; it needs one for each of the columns b, c"):
+    with pytest.raises(
+        SpecError, match="likelihood has none for column 'c'; it needs one for each of the columns b, c"
+    ):
         Columns.of(both, x, ["b", "c"])
 
 

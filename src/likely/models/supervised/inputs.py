@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
 from ...core.errors import DataError
-from ...core.validation import as_rows
+from ...core.validation import as_rows, keep_columns
 from ...data.graph import Graph, Graphs
 from ...data.rows import Inputs, Ragged, Rows, offsets_from
 from ...data.sparse_rows import SparseRows
@@ -39,6 +39,9 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     rows = text_rows(model, X, reset=reset)
     rows = _as_kind(X) if rows is None else rows
     known = None if reset else model.kind_
+    if reset:
+        vars(model).pop("feature_names_in_", None)
+    keep_columns(model, X, reset=reset)
     if rows is None and known == "tensor" and network_of(model).any_length:
         return _of_any_length(model, X)
     if rows is None and known == "tensor":
@@ -58,7 +61,6 @@ def read_inputs(model: Any, X: Any, *, reset: bool) -> Inputs:
     width = rows.shape[0] if not rows.positional else 1 if rows.features.ndim == 1 else rows.features.shape[1]
     if reset:
         model.n_features_in_ = width
-        vars(model).pop("feature_names_in_", None)
     elif not rows.positional:
         check_width(width, model.in_shape_[0])
     elif rows.shape[1:] != tuple(model.in_shape_[1:]) or (kind == "graph" and rows.shape != tuple(model.in_shape_)):
