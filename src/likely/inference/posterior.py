@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from itertools import zip_longest
 from statistics import fmean
 from typing import Any, ClassVar
@@ -168,8 +169,20 @@ class Posterior:
         return average(likelihood, *self.members(x))
 
     def members(self, x: Inputs) -> tuple[Tensor, Tensor]:
-        """η of every member, (members, n, *positions, size), and how much each counts, (members,)."""
-        return self.eta(x), self.weights
+        """η of every member that counts, (members, n, *positions, size), and how much it does, (members,)."""
+        heard = self._heard if self.kind == "members" and not bool((self.weights > 0).all()) else self
+        return heard.eta(x), heard.weights
+
+    @cached_property
+    def _heard(self) -> Posterior:
+        """The members that count: who has no weight is not asked."""
+        with torch.inference_mode(False):  # for gradients to pass through it, too
+            counts = self.weights > 0
+            own = ({name: value[counts] for name, value in part.items()} for part in (self.parameters, self.buffers))
+            heard = Posterior(self.module, *own, self.weights[counts], self.info)
+            if heard.single and hasattr(heard.module, "settled"):
+                heard.module.settled()
+        return heard
 
     # --- files --------------------------------------------------------------------------------------------------
     def state(self) -> tuple[dict[str, Any], dict[str, Tensor]]:

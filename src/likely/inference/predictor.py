@@ -91,6 +91,11 @@ class Predictor(nn.Module):
         del self.is_affine
         return self
 
+    def settled(self) -> Predictor:
+        """This one, of which one member alone is left: the network or the affine map, and not both."""
+        self.network = self.function
+        return self if self.affine is None else self.without_affine()
+
     def _level(self, columns: int) -> nn.Linear:
         assert self.offset is not None
         with isolated(0):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 
 import numpy as np
@@ -41,6 +42,24 @@ def test_the_share_is_where_the_held_out_rows_are_most_probable(seed):
     mixed = np.logaddexp(np.log1p(-grid[1:-1, None]) + first.numpy(), np.log(grid[1:-1, None]) + second.numpy())
     best = grid[1:-1][(mixed @ weight.numpy()).argmax()]
     assert best_share(first, second, weight) == pytest.approx(best, abs=1e-3)
+
+
+@pytest.mark.parametrize(("share", "passes"), [(1.0, 0), (0.6, 1), (0.0, 1)])
+def test_networks_without_weight_are_not_computed(fitted, share, passes, monkeypatch):
+    model, X = copy.deepcopy(fitted[0]), fitted[1]
+    posterior = model.posterior_
+    affine = posterior.buffers["is_affine"]
+    posterior.weights = torch.where(affine, share, (1 - share) / int((~affine).sum()))
+    components = [posterior.eta(torch.from_numpy(X).float())[i, :, 0].numpy() for i in range(len(posterior))]
+    expected = np.average(components, 0, posterior.weights.numpy())
+    calls = []
+    forward = nn.Linear.forward
+    monkeypatch.setattr(nn.Linear, "forward", lambda own, x: (calls.append(own.out_features == 8), forward(own, x))[1])
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-4)
+    assert sum(calls) == passes
+    x = torch.from_numpy(X[:3]).float().requires_grad_()
+    model.posterior_.predictive(model.likelihood_, x).mean.sum().backward()
+    assert bool(x.grad.abs().sum() > 0)
 
 
 @pytest.mark.parametrize(("ahead", "share"), [(-1.0, 0.0), (1.0, 1.0), (math.inf, 1.0), (-math.inf, 0.0), (1e6, 1.0)])
