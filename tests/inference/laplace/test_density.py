@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from likely import PCA, FactorAnalysis, GaussianMixture
 from likely.core.errors import ApproximationWarning, SpecError
-from likely.inference import Laplace, Problem, RowDensity
+from likely.inference import MAP, Laplace, Problem, RowDensity
 from likely.inference.dataset import Dataset
 from likely.priors import Flat, Normal
 
@@ -54,3 +55,22 @@ def test_a_direction_that_nothing_holds_is_named():
 def test_a_density_has_no_layers_to_factorise():
     with pytest.raises(SpecError, match='Mean has no layers to factorise; use covariance="full" or "diagonal"'):
         Laplace(covariance="kronecker").fit(problem(Normal(1.0)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda inference: GaussianMixture(1, inference=inference, random_state=0),
+        lambda inference: FactorAnalysis(1, inference=inference, random_state=0),
+        lambda inference: PCA(1, inference=inference, random_state=0),
+    ],
+    ids=["GaussianMixture", "FactorAnalysis", "PCA"],
+)
+def test_weights_are_repeats_draw_by_draw(make, rng):
+    """Where curvatures are alike, rounding turns the eigenvectors: the draws must not turn with them."""
+    X = rng.normal(size=(30, 3))
+    weight = np.r_[np.full(6, 2), np.ones(24)]
+    inference = Laplace(by=MAP("lbfgs", epochs=300, batch_size=None))
+    weighted = make(inference).fit(X, sample_weight=weight)
+    repeated = make(inference).fit(np.concatenate([X, X[:6]]))
+    np.testing.assert_allclose(weighted.log_prob(X), repeated.log_prob(X), rtol=0, atol=1e-3)

@@ -37,7 +37,8 @@ def laplace_of_density(problem: Problem, by: Inference | None, draws: int, *, fu
     curvature = hessian(target.value_and_grad, centre)
     values, vectors = torch.linalg.eigh(curvature if full else torch.diag(curvature.diagonal()))
     held = values > LEAST * float(values[-1].clamp_min(0))
-    gaussian = Gaussian(centre, factor=vectors[:, held] * values[held].rsqrt())
+    # the symmetric root: eigenvectors themselves have any sign, and are any in their plane where two values are alike
+    gaussian = Gaussian(centre, factor=vectors[:, held] * values[held].rsqrt() @ vectors[:, held].T)
     generator = torch.Generator().manual_seed(spread(problem.seed, 1)[0])
     theta = gaussian.draw(draws, generator)
     log_prior = problem.log_prior(target.parameters.named(centre))  # with its constant
