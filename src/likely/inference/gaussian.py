@@ -105,7 +105,7 @@ class GaussianPosterior(Posterior):
         weight, bias = self.parameters["network.weight"][0], self.parameters.get("network.bias")
         mean = weight if bias is None else torch.cat([weight, bias[0].unsqueeze(-1)], 1)  # (outputs, p)
         values, vectors = torch.linalg.eigh(self.covariance)
-        root = vectors * values.clamp_min(0).sqrt().unsqueeze(-2)
+        root = vectors * values.clamp_min(0).sqrt().unsqueeze(-2) @ vectors.mT  # does not turn with the eigenvectors
         draws = Gaussian(mean, factor=root).draw(count, generator)
         members = {name: value.expand(count, *value.shape[1:]).clone() for name, value in self.parameters.items()}
         members["network.weight"] = draws[..., : weight.shape[1]]
