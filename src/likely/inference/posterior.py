@@ -178,10 +178,13 @@ class Posterior:
         """The members that count: who has no weight is not asked."""
         with torch.inference_mode(False):  # for gradients to pass through it, too
             counts = self.weights > 0
-            own = ({name: value[counts] for name, value in part.items()} for part in (self.parameters, self.buffers))
-            heard = Posterior(self.module, *own, self.weights[counts], self.info)
-            if heard.single and hasattr(heard.module, "settled"):
-                heard.module.settled()
+            parameters, buffers = (
+                {name: value[counts] for name, value in part.items()} for part in (self.parameters, self.buffers)
+            )
+            heard = Posterior(self.module, parameters, buffers, self.weights[counts], self.info)
+            settled = getattr(heard.module, "settled", None) if heard.single else None
+            if callable(settled):
+                settled()
         return heard
 
     # --- files --------------------------------------------------------------------------------------------------
