@@ -195,9 +195,13 @@ def test_learned_noise_under_flat_weights_is_the_residual_variance(posterior, fr
     assert variance == pytest.approx(((y - X @ weight - bias) ** 2).sum() / free, rel=1e-9)
 
 
-def test_predictive_coverage_is_what_it_says():
-    """90 % intervals hold 90 % ± 2 of new targets: 10,000 of them from 500 regressions, over 4 standard errors."""
-    rng = np.random.default_rng(1)
+def test_predictive_coverage_is_what_it_says(seed, chances):
+    """90 % intervals hold 90 % of 10,000 new targets, by t of 50 independent sets of 10 regressions.
+
+    A false alarm in 1 of 10⁶ seeds. One standard error is 0.3 %: intervals without the uncertainty of the weights,
+    which hold 88 %, fail.
+    """
+    rng = np.random.default_rng(seed)
     inside = []
     for _ in range(50):
         weight = rng.normal(size=(3, 10))
@@ -205,8 +209,8 @@ def test_predictive_coverage_is_what_it_says():
         Y, truth = X @ weight + 0.5 * rng.normal(size=(25, 10)), new @ weight + 0.5 * rng.normal(size=(20, 10))
         model = Regressor(Normal(scale=0.5), Linear(bias=False), NormalPrior(1.0), Exact("full")).fit(X, Y)
         lower, upper = model.predict_interval(new, level=0.9)
-        inside.append(((lower <= truth) & (truth <= upper)).mean())
-    assert np.mean(inside) == pytest.approx(0.9, abs=0.02)
+        inside.append(((lower <= truth) & (truth <= upper)).ravel())
+    assert chances(inside, 0.9) > 1e-6
 
 
 def test_draws_have_the_moments_of_the_posterior(rng, seed):
@@ -292,8 +296,12 @@ def test_learned_noise_is_integrated_out(rng):
     np.testing.assert_allclose(model.predict(new), at @ theta, rtol=1e-9)
 
 
-def test_intervals_of_eight_rows_cover_what_they_say(rng):
-    """1,000 separate outputs: 90 % ± 4.7 % are five standard errors, a false alarm once in 10⁶ (σ̂ alone: 84.6 %)."""
+def test_intervals_of_eight_rows_cover_what_they_say(seed):
+    """1,000 separate outputs: 90 % ± 4.7 % are five standard errors, a false alarm in 2 of 10⁶ seeds.
+
+    With σ̂ for σ they cover 84.6 %.
+    """
+    rng = np.random.default_rng(seed)
     X, new, weight = rng.normal(size=(8, 2)), rng.normal(size=(1, 2)), rng.normal(size=(2, 1000))
     model = Regressor(inference=Exact("full")).fit(X, X @ weight + rng.normal(size=(8, 1000)))
     low, high = model.predict_interval(new, 0.9)

@@ -37,7 +37,8 @@ def model_of(inference, network=NETWORK):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_robust_accuracy_rises(stripes, form):
-    X, y = stripes
+    """Six columns that tell by a hair are what a network takes to that is not attacked: nearly all rows fall then."""
+    X, y = stripes[0][:, [0, 1, 0, 1, 0, 1, 2]], stripes[1]
     by = MAP(Adam(0.02), epochs=40, batch_size=40)
     plain = model_of(by).fit(X, y)
     robust = model_of(AdversarialTraining(by, PGD(0.4, steps=5), form=form)).fit(X, y)

@@ -221,12 +221,12 @@ def test_an_ensemble_is_no_worse_than_its_average_member():
 def test_posterior_weights_are_proportional_to_exp_of_minus_the_energy(X, y):
     """E(θ) = −Σ log p(y | x, θ) − log p(θ), worked out here for each member."""
     inference = Ensemble(4, MAP(SGD(0.02), epochs=3), weights="posterior")
-    model = Regressor(Normal(2.0), MLP((3,), "tanh"), NormalPrior(1.5), inference, random_state=0).fit(X, y)
+    model = Regressor(Normal(8.0), MLP((3,), "tanh"), NormalPrior(1.5), inference, random_state=0).fit(X, y)
     energies = []
     for index in range(4):
         module = model.posterior_.module_of(index)
         eta = module(torch.from_numpy(X).float())[:, 0].double()
-        fit = torch.distributions.Normal(eta, 2.0).log_prob(torch.from_numpy(y)).sum()
+        fit = torch.distributions.Normal(eta, 8.0).log_prob(torch.from_numpy(y)).sum()
         prior = sum(
             torch.distributions.Normal(0.0, 1.5).log_prob(value.double()).sum()
             for name, value in module.named_parameters()

@@ -103,7 +103,7 @@ def test_mini_batches_reach_the_optimum_as_the_step_falls(X, labels):
 
 
 @pytest.mark.parametrize(
-    "optimizer", [SGD(0.2), SGD(0.05, momentum=0.8), RMSprop(0.02), Adam(0.05), AdamW(0.05, weight_decay=0.0)], ids=repr
+    "optimizer", [SGD(0.5), SGD(0.1, momentum=0.8), RMSprop(0.02), Adam(0.05), AdamW(0.05, weight_decay=0.0)], ids=repr
 )
 def test_proximal_steps_reach_exact_zeros_and_newtons_optimum(optimizer, rng, labels):
     X = rng.normal(size=(60, 6))

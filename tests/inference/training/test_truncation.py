@@ -20,8 +20,8 @@ NETWORKS = (RNN, GRU, LSTM)
 T = 9
 
 
-def made(network, **arguments):
-    torch.manual_seed(0)
+def made(network, seed=0, **arguments):
+    torch.manual_seed(seed)
     return network(3, **arguments).build((T, 2), 1).double(), torch.randn(4, T, 2).double()
 
 
@@ -72,30 +72,28 @@ def test_hard_cuts_are_fixed_ones_where_runs_are_the_same(network, monkeypatch):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-def test_the_mean_of_soft_cuts_is_the_whole_gradient(network):
-    """Each number's mean over 300 draws is within 5 standard errors: below 1 in 10⁴ for 100 numbers together."""
-    net, x = made(network, output="mean")
+def test_the_mean_of_soft_cuts_is_the_whole_gradient(network, seed):
+    """The means over 300 draws of up to 100 numbers are within 6 standard errors: a false alarm in 1 of 10⁶ seeds."""
+    net, x = made(network, seed, output="mean")
     whole = slope(net, x)
-    torch.manual_seed(1)
     soft = torch.stack([slope(net, x, Truncation(5, "soft")) for _ in range(300)])
     error = soft.std(0) / len(soft) ** 0.5
-    assert bool(((soft.mean(0) - whole).abs() <= 5 * error + 1e-12).all())
+    assert bool(((soft.mean(0) - whole).abs() <= 6 * error + 1e-12).all())
     assert bool((error > 0).any())
 
 
-def test_hard_cuts_have_a_bias_that_soft_ones_have_not():
-    """The same test sees what hard cuts leave out: it has the power to fail."""
-    net, x = made(LSTM, output="mean")
+def test_hard_cuts_have_a_bias_that_soft_ones_have_not(seed):
+    """The same test sees what hard cuts leave out, with any seed: it has the power to fail."""
+    net, x = made(LSTM, seed, output="mean")
     whole = slope(net, x)
-    torch.manual_seed(1)
     hard = torch.stack([slope(net, x, Truncation(5, "hard")) for _ in range(300)])
     error = hard.std(0) / len(hard) ** 0.5
-    assert bool(((hard.mean(0) - whole).abs() > 5 * error + 1e-12).any())
+    assert bool(((hard.mean(0) - whole).abs() > 6 * error + 1e-12).any())
 
 
-def test_lengths_of_hard_runs_are_geometric():
+def test_lengths_of_hard_runs_are_geometric(seed):
     """Mean k and P(length = 1) = 1/k, within 5 standard errors of 20 000 steps (false alarm below 1 in 10⁵)."""
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     lengths = np.array([length for length, _ in Truncation(5, "hard").runs(20_000)])
     assert lengths.sum() == 20_000
     assert abs(lengths.mean() - 5) < 5 * lengths.std() / len(lengths) ** 0.5

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -15,7 +18,7 @@ import likely
 from likely import Classifier, Regressor
 from likely.core.errors import ModelFileError, SpecError
 from likely.core.files import read_file, write_file
-from likely.inference import MAP, Ensemble, Exact, Variational
+from likely.inference import MAP, Ensemble, Exact, Inference, Posterior, Variational
 from likely.inference.training import mini_batches
 from likely.inference.variational.gaussian_family import FullRank, LowRank, MeanField
 from likely.inference.variational.posterior import VariationalPosterior
@@ -43,8 +46,8 @@ def exact(X, y):
     return Regressor(Normal(0.5), prior=PRIOR, inference=Exact("full")).fit(X, y)
 
 
-def fitted(inference, X, y, **options):
-    return Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=0).fit(X, y, **options)
+def fitted(inference, X, y, seed=0, **options):
+    return Regressor(Normal(0.5), prior=PRIOR, inference=inference, random_state=seed).fit(X, y, **options)
 
 
 def centre(model):
@@ -67,36 +70,52 @@ def test_mean_field_has_the_mean_and_the_conditional_variances(X, y, exact):
     torch.testing.assert_close(gaussian.covariance(), torch.diag(1 / precision.diagonal()), rtol=1e-4, atol=1e-12)
 
 
-def test_bounds_grow_with_the_family_and_none_exceeds_the_evidence(X, y, exact):
+def test_bounds_grow_with_the_family_and_none_exceeds_the_evidence(X, y, exact, seed):
+    """Each is known up to its standard error, of which 5 are allowed: a false alarm in 3 of 10⁶ seeds."""
     fits = [
-        fitted(Variational(family, rank=rank, steps=500), X, y).posterior_.info
+        fitted(Variational(family, rank=rank, steps=500), X, y, seed).posterior_.info
         for family, rank in (("mean-field", 1), ("low-rank", 1), ("low-rank", 2), ("low-rank", 5), ("full-rank", 1))
     ]
     bounds, errors = ([info[name] for info in fits] for name in ("elbo", "elbo_error"))
-    assert bounds == sorted(bounds)
+    for (low, high), pair in zip(pairwise(bounds), pairwise(errors), strict=True):
+        assert low <= high + 5 * math.hypot(*pair) + 1e-6
     evidence = exact.posterior_.info["log_evidence"]
     assert all(bound <= evidence + 5 * error + 1e-6 for bound, error in zip(bounds, errors, strict=True))
     assert bounds[3] == pytest.approx(evidence, abs=0.01)  # D + VVᵀ with five columns is any covariance of five numbers
     assert bounds[0] < evidence - 1
 
 
-def test_the_gap_of_mean_field_is_the_divergence_of_two_normals(X, y, exact):
-    """log p(y) − ELBO = KL(q ‖ p) = ½ log(Π Λᵢᵢ · |Σ|) here: within 5 standard errors."""
-    info = fitted(Variational(steps=200), X, y).posterior_.info
+def test_the_gap_of_mean_field_is_the_divergence_of_two_normals(X, y, exact, seed):
+    """log p(y) − ELBO = KL(q ‖ p) = ½ log(Π Λᵢᵢ · |Σ|) here: within 5 standard errors, but for 1 in 10⁶ seeds."""
+    info = fitted(Variational(steps=200), X, y, seed).posterior_.info
     covariance = exact.posterior_.covariance[0]
     gap = 0.5 * (torch.linalg.inv(covariance).diagonal().log().sum() + torch.logdet(covariance))
     assert abs(exact.posterior_.info["log_evidence"] - info["elbo"] - float(gap)) <= 5 * info["elbo_error"]
 
 
+class _StartAt(Inference):
+    """Given numbers, whatever the data."""
+
+    theta: tuple[float, ...] = ()
+
+    @property
+    def dtype(self):
+        return torch.float64
+
+    def fit(self, problem):
+        module = problem.module()
+        nn.utils.vector_to_parameters(torch.tensor(self.theta, dtype=torch.float64), module.parameters())
+        return Posterior.of(module)
+
+
 def test_steps_are_needed_and_suffice_from_a_start_that_is_not_the_mode(X, y, exact):
-    """Full rank, started a few standard deviations away."""
-    start = MAP(Adam(0.05), epochs=100, batch_size=None)
+    """Full rank, started 2 standard deviations away along each axis of the posterior."""
+    root = torch.linalg.cholesky(exact.posterior_.covariance[0])
+    start = _StartAt(tuple((centre(exact) + 2 * root.sum(1)).tolist()))
+    away = torch.linalg.solve(root, centre(fitted(start, X, y)) - centre(exact))
+    torch.testing.assert_close(away, torch.full((5,), 2.0, dtype=torch.float64))
     posterior = fitted(Variational("full-rank", steps=1000, by=start), X, y).posterior_
-    off = (posterior.gaussian.mean - centre(exact)) / exact.posterior_.covariance[0].diagonal().sqrt()
-    begun = fitted(start, X, y)
-    first = (centre(begun) - centre(exact)) / exact.posterior_.covariance[0].diagonal().sqrt()
-    assert first.abs().max() > 1
-    assert off.abs().max() <= 1e-2
+    assert torch.linalg.solve(root, posterior.gaussian.mean - centre(exact)).abs().max() <= 1e-2
     torch.testing.assert_close(posterior.gaussian.covariance(), exact.posterior_.covariance[0], rtol=1e-2, atol=1e-5)
 
 
@@ -182,11 +201,11 @@ def wave():
 
 
 def test_the_bound_grows_and_answers_are_less_sure_away_from_data(wave):
+    """The lines of a ReLU network spread in proportion to the distance."""
     X, y = wave
     inference = Variational("low-rank", rank=3, steps=300, by=MAP(Adam(0.05), epochs=300))
-    network = MLP((8,), activation="tanh")
     options = {"inference": inference, "random_state": 0, "standardise": False}
-    model = Regressor(network=network, prior=NormalPrior(1.0), **options).fit(X, y)
+    model = Regressor(network=MLP((8,)), prior=NormalPrior(1.0), **options).fit(X, y)
     trace = model.posterior_.info["elbo_trace"]
     quarters = [np.mean(part) for part in np.array_split(trace, 4)]
     assert quarters[-1] > quarters[0]
@@ -223,11 +242,14 @@ def test_members_are_mirrored_so_that_coefficients_are_exact(X, y, exact):
     np.testing.assert_allclose(model.predict(X), exact.predict(X), rtol=1e-6, atol=1e-6)
 
 
-def test_intervals_are_those_of_the_closed_form(X, y, exact):
-    """The variance of 5,000 mirrored pairs has a standard error of √(2/5,000) = 2 %; 15 % are allowed."""
-    model = fitted(Variational("full-rank", steps=100, draws=10_000), X, y)
+def test_intervals_are_those_of_the_closed_form(X, y, exact, seed):
+    """The variance of 5,000 mirrored pairs has a standard error of √(2/5,000) = 2 %: at 60 rows, all within 12 %.
+
+    That are 6 of it for each: by χ² with 5,000 degrees of freedom, a false alarm in 1 of 10⁶ seeds.
+    """
+    model = fitted(Variational("full-rank", steps=100, draws=10_000), X, y, seed)
     spread = model.predict_dist(X).variance - 0.25
-    torch.testing.assert_close(spread, exact.predict_dist(X).variance - 0.25, rtol=0.15, atol=0)
+    torch.testing.assert_close(spread, exact.predict_dist(X).variance - 0.25, rtol=0.12, atol=0)
 
 
 def test_more_members_on_demand(X, y, exact, seed):
