@@ -138,11 +138,12 @@ def test_entries_of_a_sparse_matrix_have_the_mask_of_their_column():
     assert torch.equal(mask, dense.repeat_interleave(4, 0)[torch.arange(8), columns])
 
 
-def test_channels_are_kept_or_dropped_whole():
+def test_channels_are_kept_or_dropped_whole(seed):
+    """The fraction kept of 1,000 is within 6.4 standard errors of 1 − p: a false alarm in 1 of 10⁹ seeds."""
     x = torch.rand(200, 5, 3, 4) + 1
-    with drawing(0):
+    with drawing(seed):
         out = ChannelDropout(0.4)(x)
     assert torch.equal((out > 0).all(-1).all(-1), (out > 0).any(-1).any(-1))
     torch.testing.assert_close(out[out > 0], (x / 0.6)[out > 0])
-    assert 0.5 < float((out > 0).double().mean()) < 0.7  # 6.5 standard errors
+    assert 0.5 < float((out > 0).double().mean()) < 0.7
     assert ChannelDropout(0.4).eval()(x) is x

@@ -145,8 +145,13 @@ def test_the_mean_over_positions():
     torch.testing.assert_close(PositionMean()(x), x.flatten(2).mean(-1))
 
 
-def test_transposed_convolution_starts_with_unit_variance():
-    """The variance of 10⁵ outputs of white noise is 1 within a tenth, biases aside."""
+def test_transposed_convolution_starts_with_unit_variance(seed):
+    """The variance of 10⁵ outputs of white noise is 1 within a tenth, biases aside.
+
+    Its standard error is 1.4 % or less, √(2/16,384) by the weights and √(2/32,768) by the noise: 7 of it are a false
+    alarm in 1 of 10¹¹ seeds.
+    """
+    torch.manual_seed(seed)
     for kernel in (2, 4):
         up = TransposedConv(64, 64, kernel=kernel, bias=False)
         assert abs(up(torch.randn(8, 64, 8, 8))[..., 1:-1, 1:-1].var() - 1) < 0.1
