@@ -24,11 +24,13 @@ def board(known, draws):
 
 
 def test_the_truth_leads(board):
-    """The expected log score of the truth is higher by log 2 − 3/8 = 0.318 (wide) and ½ (shifted), ± 0.03 here."""
+    """The expected log score of the truth is higher by log 2 − 3/8 = 0.318 (wide) and ½ (shifted), ± 0.03 here:
+    within 5 standard errors of 500 rows, but for 2 of 10⁶ seeds.
+    """
     assert board.best == "truth"
     assert [entry.name for entry in board.entries] == ["truth", "wide", "shifted", "line"]
-    assert abs(board["wide"].difference + np.log(2) - 3 / 8) < 4 * board["wide"].difference_error
-    assert abs(board["shifted"].difference + 0.5) < 4 * board["shifted"].difference_error
+    assert abs(board["wide"].difference + np.log(2) - 3 / 8) < 5 * board["wide"].difference_error
+    assert abs(board["shifted"].difference + 0.5) < 5 * board["shifted"].difference_error
 
 
 def test_differences_are_paired(known, draws, board):

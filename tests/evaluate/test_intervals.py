@@ -9,17 +9,20 @@ from likely.likelihoods import Normal
 
 
 def test_right_intervals_cover_what_they_promise(known, draws):
-    """Each of 4 z-scores exceeds 4 with probability 6e-5."""
+    """Each of 4 z-scores is within 5: a false alarm in 2 of 10⁶ seeds."""
     result = coverage(known(), *draws(20_000))
-    assert (np.abs(result.covered - result.levels) < 4 * result.standard_error).all()
+    assert (np.abs(result.covered - result.levels) < 5 * result.standard_error).all()
     np.testing.assert_allclose(result.standard_error, np.sqrt(result.levels * (1 - result.levels) / 20_000))
     np.testing.assert_allclose(result.width[2], 2 * 1.6448536, rtol=1e-5)
 
 
 def test_half_the_scale_covers_as_a_normal_does(known, draws):
-    """P(|z| < 0.8224) = 0.5892 for the 90 % interval of a forecast with half the true scale."""
+    """P(|z| < 0.8224) = 0.5892 for the 90 % interval of a forecast with half the true scale.
+
+    20,000 rows are within 5 standard errors, but for 1 of 10⁶ seeds.
+    """
     result = coverage(known(scale=0.5), *draws(20_000), levels=[0.9])
-    assert result.covered[0] == pytest.approx(0.5892, abs=4 * 0.0035)
+    assert result.covered[0] == pytest.approx(0.5892, abs=5 * 0.0035)
 
 
 def test_missing_targets_do_not_count(known, draws):

@@ -20,8 +20,8 @@ class Chances(ClassifierMixin, BaseEstimator):
 
 
 @pytest.fixture
-def honest():
-    rng = np.random.default_rng(0)
+def honest(seed):
+    rng = np.random.default_rng(seed)
     chance = rng.random(20_000)
     return chance[:, None], (rng.random(20_000) < chance).astype(int)
 
@@ -36,20 +36,22 @@ def test_bins_are_scikit_learns(honest):
 
 
 def test_honest_probabilities_are_calibrated(honest):
-    """Each of 15 z-scores exceeds 4 with probability 6e-5."""
+    """Each of 15 z-scores is within 5: a false alarm in 1 of 10⁵ seeds."""
     for label in (None, 1):
         result = calibration(Chances(), *honest, label=label)
         assert isinstance(result, Reliability)
-        assert (np.abs(result.frequency - result.confidence) < 4 * result.standard_error).all()
+        assert (np.abs(result.frequency - result.confidence) < 5 * result.standard_error).all()
         assert result.expected_calibration_error < 0.02
 
 
-def test_overconfidence_is_found(honest):
-    """Chances of ¼ and ¾ told as 0 and 1 are off by ¼ everywhere."""
-    rng = np.random.default_rng(1)
+def test_overconfidence_is_found(seed):
+    """Chances of ¼ and ¾ told as 0 and 1 are off by ¼ everywhere. Of 40,000 rows, 0.011 are 5 standard errors: a
+    false alarm in 1 of 10⁶ seeds.
+    """
+    rng = np.random.default_rng(seed)
     told = rng.integers(0, 2, size=40_000).astype(float)
     y = (rng.random(40_000) < 0.25 + 0.5 * told).astype(int)
-    assert calibration(Chances(), told[:, None], y).expected_calibration_error == pytest.approx(0.25, abs=0.01)
+    assert calibration(Chances(), told[:, None], y).expected_calibration_error == pytest.approx(0.25, abs=0.011)
 
 
 def test_the_error_is_the_weighted_gap(honest):
@@ -69,10 +71,10 @@ def test_a_missing_label_does_not_count(honest):
 
 
 def test_pit_of_the_truth_is_uniform(known, draws):
-    """The Kolmogorov-Smirnov p-value is below 0.001 once in a thousand seeds; this seed is fixed."""
+    """The Kolmogorov-Smirnov p-value is below 10⁻⁶ in 1 of 10⁶ seeds."""
     result = calibration(known(), *draws(2000))
     assert isinstance(result, PIT)
-    assert result.p_value > 0.001
+    assert result.p_value > 1e-6
     assert ((result.values >= 0) & (result.values <= 1)).all()
 
 
