@@ -73,9 +73,13 @@ def test_values_missing_in_one_leaf_are_as_if_rows_were_left_out():
         np.testing.assert_allclose(second[state], np.bincount(here) / len(here), rtol=1e-7)
 
 
-def test_a_variable_never_seen_splits_into_the_classes_of_a_mixture():
-    """Two hidden classes with clear marks in five variables: the tables are found again, up to the class's name."""
-    rng = np.random.default_rng(0)
+def test_a_variable_never_seen_splits_into_the_classes_of_a_mixture(seed):
+    """Two hidden classes with clear marks in five variables: the tables are found again, up to the class's name.
+
+    The standard errors of 5,000 rows are 0.008 of the classes' fractions and 0.010 of the rarer class's marks: 6 are
+    allowed of each, a false alarm in 2 of 10⁸ seeds.
+    """
+    rng = np.random.default_rng(seed)
     tables = Tables(Dag.from_edges([("class", f"mark{place}") for place in range(5)]), [2] * 6)
     codes = tables.ancestral(tables.join([[0.3, 0.7], *[[[0.9, 0.1], [0.15, 0.85]]] * 5]), 5000, rng)
     codes[:, 0] = -1

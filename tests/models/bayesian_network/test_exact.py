@@ -103,16 +103,15 @@ def test_tables_below_the_range_of_float64_still_count():
     np.testing.assert_allclose(marginals[0], [1, 0, 1, 0])
 
 
-@pytest.mark.parametrize("seed", range(3))
 def test_draws_given_evidence_have_the_posterior_of_whole_states(network, enumeration, seed):
-    """A χ² test over all joint states, at a level of 10⁻⁶ a seed."""
+    """A χ² test over all joint states: a false alarm in 1 of 10⁶ seeds."""
     from scipy.stats import chi2
 
     tables, vector = network(seed + 20, 6)
     inference = ExactInference(tables, vector)
     weights = np.random.default_rng(seed).random(sum(tables.sizes)) + 0.1
     codes = np.full((1, 6), -1)
-    codes[0, seed] = 1
+    codes[0, seed % 6] = 1
     expected = enumeration(tables, vector).given(codes[0], weights).reshape(-1)
     expected /= expected.sum()
     rows = 20_000

@@ -219,12 +219,19 @@ def test_weights_count_as_copies_and_bdeu_is_dirichlet():
     assert first.tables_["lung"][0, 0] == pytest.approx(expected)
 
 
-def test_maximum_likelihood_beats_the_truth_on_its_own_rows():
-    X = drawn(50_000)
+def test_maximum_likelihood_beats_the_truth_on_its_own_rows(seed):
+    """Each p is within 6 of its standard errors √(p(1 − p)/n), n rows with its parents' states: a false alarm in 1 of
+    10⁶ seeds, as the rarest states are those of a Poisson distribution with mean 25.
+    """
+    X = drawn(50_000, seed)
     model = BayesianNetwork(ASIA_EDGES, smoothing=1e-9, states=dict.fromkeys(asia().names_, YES_NO)).fit(X)
     assert model.score(X) >= asia().score(X)
     for name, table in asia().tables_.items():
-        np.testing.assert_allclose(model.tables_[name], table, atol=0.11 if name in ("tub", "dysp", "either") else 0.02)
+        parents = [parent for parent, child in ASIA_EDGES if child == name]
+        every = itertools.product(YES_NO, repeat=len(parents))
+        rows = np.array([(X[parents] == list(states)).all(1).sum() for states in every])
+        error = np.sqrt(table * (1 - table) / rows.reshape(*[2] * len(parents), 1))
+        assert (np.abs(model.tables_[name] - table) <= 6 * error + 1e-9).all()
     assert len(model.history_) == 1
     assert model.history_[0] == pytest.approx(model.log_prob(X).sum(), rel=1e-6)
 
@@ -322,13 +329,15 @@ def test_many_rows_are_answered_as_each_alone():
     np.testing.assert_array_equal(model.predict(X, "lung"), chosen)
 
 
-def test_prediction_is_the_bayes_rule():
-    """The error of the most probable state is 1 − E max p, below which no rule can go; within 4 standard deviations."""
+def test_prediction_is_the_bayes_rule(seed):
+    """The error of the most probable state is 1 − E max p, below which no rule can go: within 5 standard deviations of
+    20,000 rows, but for 1 of 10⁶ seeds.
+    """
     model = asia()
-    X = drawn(20_000, seed=1)
+    X = drawn(20_000, seed)
     error = (model.predict(X, "bronc") != X["bronc"]).mean()
     bound = 1 - model.predict_proba(X, "bronc").max(1).mean()
-    assert error == pytest.approx(bound, abs=4 * np.sqrt(bound / 20_000))
+    assert error == pytest.approx(bound, abs=5 * np.sqrt(bound / 20_000))
 
 
 def test_an_impossible_row_is_named():

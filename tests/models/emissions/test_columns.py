@@ -112,12 +112,12 @@ def test_integers_and_single_precision_are_read_as_they_are():
         torch.testing.assert_close(fitted(emission, x.to(dtype), weight)["eta"], expected)
 
 
-def test_samples_refitted_give_the_parameters_back():
-    """Means and rates of 40,000 draws lie within 5 standard errors: a false alarm in 10⁶ for each of 8."""
+def test_samples_refitted_give_the_parameters_back(seed):
+    """Six means and rates of 20,000 draws lie within 5 standard errors: a false alarm in 3 of 10⁶ seeds."""
     emission = Columns.of([Normal(), Poisson(), Bernoulli()], torch.tensor([[0.0, 1.0, 1.0]]))
     eta = torch.tensor([[1.0, -1.0, 0.5, 0.0], [-2.0, 0.5, 1.5, 1.0]], dtype=torch.float64)
     component = torch.arange(40_000) % 2
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     x = emission.sample({"eta": eta}, component)
     for k in range(2):
         own, n = x[component == k], 20_000

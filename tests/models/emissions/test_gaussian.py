@@ -140,10 +140,10 @@ def test_a_component_without_rows_has_the_background(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_draws_have_the_moments(kind):
-    """40,000 draws: six standard errors."""
+def test_draws_have_the_moments(kind, seed):
+    """Of 40,000 draws the moments are within 6 of their standard errors or more: a false alarm in 5 of 10⁸ seeds."""
     emission, params, matrices = made(kind)
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     one = {name: value[0] for name, value in params.items()}
     component = torch.arange(COMPONENTS).repeat(40_000)
     drawn = emission.sample(one, component).numpy()

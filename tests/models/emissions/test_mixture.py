@@ -84,7 +84,7 @@ def test_the_joint_responsibilities_are_those_of_bayes():
     torch.testing.assert_close(totals["mixing"][0], joint.sum(0))
 
 
-def test_samples_come_from_the_components_in_their_shares():
+def test_samples_come_from_the_components_in_their_shares(seed):
     """20,000 draws: a share of 0.3 deviates by more than 0.017 (5 standard errors) with probability below 1e-6."""
     x = torch.tensor([[1.0], [50.0]])
     mixed = MixtureEmission(Columns.of(Poisson(), x), 2)
@@ -92,6 +92,7 @@ def test_samples_come_from_the_components_in_their_shares():
         "eta": torch.tensor([[0.1], [100.0], [1000.0], [10000.0]], dtype=torch.float64).log(),
         "mixing": torch.tensor([[0.3, 0.7], [0.0, 1.0]], dtype=torch.float64).clamp_min(1e-100).log(),
     }
+    torch.manual_seed(seed)
     drawn = mixed.sample(params, torch.tensor([0, 1]).repeat_interleave(20_000))
     assert abs(float((drawn[:20_000] < 20).double().mean()) - 0.3) < 0.017
     assert bool((drawn[20_000:] > 5000).all())

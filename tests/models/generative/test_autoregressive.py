@@ -56,14 +56,14 @@ def chain(**options):
     return Autoregressive(**{"network": SMALL, "inference": QUICK, "random_state": 0} | options)
 
 
-def fitted_line(missing=False):
+def fitted_line(missing=False, seed=0):
     """x₀, and x₁ given it, both Normal: all that can be asked has a closed form."""
     rows = PAIRS.copy()
     if missing:
         rows[::5, 0] = np.nan
     line = MAP(Adam(0.05), epochs=250, batch_size=None)
     scale = "input" if missing else "learned"  # a gap may also change how sure the next column is
-    return Autoregressive(Normal(scale), Linear(), inference=line, random_state=0).fit(rows)
+    return Autoregressive(Normal(scale), Linear(), inference=line, random_state=seed).fit(rows)
 
 
 # --- it is a distribution -------------------------------------------------------------------------------------------
@@ -144,15 +144,15 @@ def test_the_last_column_is_filled_by_its_exact_conditional_mean():
     np.testing.assert_allclose(model.impute(holes)[:, 1], start + slope * holes[:, 0], atol=0.02)
 
 
-def test_an_earlier_gap_is_filled_given_what_comes_later():
+def test_an_earlier_gap_is_filled_given_what_comes_later(seed):
     """Weighted candidates: means over 40 rows, within 5 standard errors (0.15 each): false alarms below 1 in 10⁵."""
-    model = fitted_line()
+    model = fitted_line(seed=seed)
     holes = PAIRS[:40].copy()
     holes[:, 0] = np.nan
     mean, covariance = PAIRS.mean(0), np.cov(PAIRS.T, bias=True)
     gain = covariance[0, 1] / covariance[1, 1]
     expected = mean[0] + gain * (holes[:, 1] - mean[1])
-    several = model.impute(holes, draws=50, random_state=0)[:, :, 0]
+    several = model.impute(holes, draws=50, random_state=seed)[:, :, 0]
     left = math.sqrt(covariance[0, 0] - gain * covariance[0, 1])
     assert abs((several.mean(0) - expected).mean()) < 5 * 0.15 / math.sqrt(40)
     assert abs(several.std(0).mean() / left - 1) < 0.15
@@ -170,9 +170,9 @@ def test_a_gap_at_the_end_is_summed_over_exactly():
     np.testing.assert_allclose(error, 0, atol=1e-5)
 
 
-def test_an_earlier_gap_is_summed_over_within_its_error():
+def test_an_earlier_gap_is_summed_over_within_its_error(seed):
     """16 rows within 5 standard errors each: false alarms below 1 in 10⁵, where 64 draws are nearly normal."""
-    model = chain().fit(BITS)
+    model = chain(random_state=seed).fit(BITS)
     holes = ALL_BITS.copy()
     holes[:, 1] = np.nan
     both = []
@@ -213,19 +213,19 @@ def test_the_order_that_has_the_observed_columns_first_fills_the_gaps():
 
 # --- draws ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("orders", [1, 2])
-def test_draws_have_the_probabilities_of_the_model(orders):
+def test_draws_have_the_probabilities_of_the_model(orders, seed):
     """χ² of 4,000 draws against 16 probabilities: false alarm at 1e-6."""
-    model = chain(orders=orders).fit(BITS)
-    new = model.sample(4000, random_state=0)
+    model = chain(orders=orders, random_state=seed).fit(BITS)
+    new = model.sample(4000, random_state=seed)
     counts = np.bincount((new @ [8, 4, 2, 1]).astype(int), minlength=16)
     expected = np.exp(model.log_prob(ALL_BITS))
     assert stats.chisquare(counts, 4000 * expected / expected.sum()).pvalue > 1e-6
 
 
-def test_draws_given_some_columns_have_their_conditional_probabilities():
+def test_draws_given_some_columns_have_their_conditional_probabilities(seed):
     """χ² at 1e-6; the fixed column comes last, so that candidates are weighed."""
-    model = chain().fit(BITS)
-    new = model.sample(3000, {3: 1.0}, random_state=0)
+    model = chain(random_state=seed).fit(BITS)
+    new = model.sample(3000, {3: 1.0}, random_state=seed)
     assert (new[:, 3] == 1).all()
     counts = np.bincount((new[:, :3] @ [4, 2, 1]).astype(int), minlength=8)
     expected = np.exp(model.log_prob(ALL_BITS[ALL_BITS[:, 3] == 1]))

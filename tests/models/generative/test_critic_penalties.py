@@ -41,8 +41,10 @@ def test_a_held_critic_finds_the_distance_of_two_shifted_gaussians(penalty, hidd
     assert trained(penalty, hidden) == pytest.approx(SHIFT, rel=0.15)
 
 
-def test_the_gradient_penalty_is_its_formula():
-    """d(x) = ½‖x‖² has the gradient x."""
+def test_the_gradient_penalty_is_its_formula(seed):
+    """d(x) = ½‖x‖² has the gradient x. Between rows, E u² = 1/3 has a standard error of 1.41 % in 4,000 draws: 6 of it
+    are allowed, a false alarm in 2 of 10⁹ seeds.
+    """
     rows = torch.tensor([[3.0, 4.0], [0.0, 1.0]])
 
     def score(x, condition):
@@ -52,9 +54,9 @@ def test_the_gradient_penalty_is_its_formula():
     torch.testing.assert_close(price, torch.tensor(2.0 * (16.0 + 0.0) / 2))
     none = Gradient(2.0, norm=0.0, at="real").price(score, rows, 0 * rows, None, torch.tensor([1.0, 3.0]))
     torch.testing.assert_close(none, torch.tensor(2.0 * (25.0 + 3 * 1.0) / 4))
-    with isolated(0):
+    with isolated(seed):
         between = Gradient(1.0, norm=0.0).price(score, rows[:1].expand(4000, 2), torch.zeros(4000, 2), None, None)
-    assert between.item() == pytest.approx(25 / 3, rel=0.1)  # E u² = 1/3, with a standard error of 1.4 %
+    assert between.item() == pytest.approx(25 / 3, rel=0.085)
 
 
 def test_the_gradient_penalty_has_a_gradient_where_the_critic_is_flat():

@@ -333,35 +333,42 @@ def test_each_pair_of_classes_is_a_model_of_its_own():
 
 
 # --- probabilities ----------------------------------------------------------------------------------------------
-def test_probabilities_are_those_of_a_known_logistic_problem():
-    rng = np.random.default_rng(0)
+def test_probabilities_are_those_of_a_known_logistic_problem(seed):
+    """1,000 rows leave errors of 0.013 ± 0.005 on average, and of 0.012 in the mean of each fifth of the range.
+
+    Six deviations over seeds are allowed: a false alarm in about 1 of 10⁶.
+    """
+    rng = np.random.default_rng(seed)
     X = rng.normal(size=(1000, 2))
     truth = expit(2 * X[:, 0] - X[:, 1])
     y = (rng.random(1000) < truth).astype(int)
-    model = SupportVector(Linear(), 0.1, random_state=0).fit(X, y)
+    model = SupportVector(Linear(), 0.1, random_state=seed).fit(X, y)
     new = rng.normal(size=(4000, 2))
     true = expit(2 * new[:, 0] - new[:, 1])
     probability = model.predict_proba(new)
     np.testing.assert_allclose(probability.sum(1), 1)
-    assert np.abs(probability[:, 1] - true).mean() < 0.02
+    assert np.abs(probability[:, 1] - true).mean() < 0.043
     for low in np.arange(0, 1, 0.2):  # of those given about p, about p are so
         inside = (probability[:, 1] >= low) & (probability[:, 1] < low + 0.2)
-        assert abs(probability[inside, 1].mean() - true[inside].mean()) < 0.04
+        assert abs(probability[inside, 1].mean() - true[inside].mean()) < 0.08
     assert model.predict_dist(new[:3]).probs.numpy() == pytest.approx(probability[:3])
 
 
-def test_probabilities_of_several_classes_are_calibrated_and_sharp():
-    """A mixture whose posterior is known: the log loss is within 0.05 of the least there is."""
-    rng = np.random.default_rng(0)
+def test_probabilities_of_several_classes_are_calibrated_and_sharp(seed):
+    """A mixture whose posterior is known: the log loss of 800 rows is 0.034 ± 0.006 above the least there is.
+
+    So 0.07 are 6 deviations over seeds: a false alarm in about 1 of 10⁶.
+    """
+    rng = np.random.default_rng(seed)
     centres = np.array([[0, 0], [1.5, 0], [0, 1.5], [2, 2]])
     y, new_y = rng.integers(0, 4, 800), rng.integers(0, 4, 4000)
     X, new = (centres[labels] + 0.8 * rng.normal(size=(len(labels), 2)) for labels in (y, new_y))
-    model = SupportVector(RBF(1.5), random_state=0).fit(X, y)
+    model = SupportVector(RBF(1.5), random_state=seed).fit(X, y)
     square = ((new[:, None] - centres) ** 2).sum(-1) / 0.8**2
     truth = np.exp(-0.5 * square) / np.exp(-0.5 * square).sum(1, keepdims=True)
     probability = model.predict_proba(new)
     np.testing.assert_allclose(probability.sum(1), 1)
-    assert log_loss(new_y, probability) < log_loss(new_y, truth) + 0.05
+    assert log_loss(new_y, probability) < log_loss(new_y, truth) + 0.07
     assert (probability.argmax(1) == model.predict(new)).mean() > 0.95
 
 

@@ -17,10 +17,10 @@ def test_a_flat_posterior_agrees_with_standard_errors():
     assert full.errors == "posterior"
 
 
-def test_posteriors_are_told_by_quantiles():
+def test_posteriors_are_told_by_quantiles(seed):
     model = Classifier(prior=priors.Normal(1.0), inference=Laplace()).fit(X, LABELS)
     summary = model.summary(level=0.8)
-    drawn = Classifier(prior=priors.Normal(1.0), inference=NUTS(chains=8, draws=150, warmup=200), random_state=0)
+    drawn = Classifier(prior=priors.Normal(1.0), inference=NUTS(chains=8, draws=150, warmup=200), random_state=seed)
     other = drawn.fit(X, LABELS).summary(level=0.8)
     # two ways to the same posterior: with 1200 draws, spreads are apart by half in less than one run of a million
     assert np.all(np.abs(np.log(summary.standard_error / other.standard_error)) < 0.5)
