@@ -57,16 +57,19 @@ def test_draws_of_rounded_numbers_are_multiples_of_the_step(generator):
     torch.testing.assert_close(below, total, atol=1e-6, rtol=1e-6)
 
 
-def test_em_finds_components_that_lie_apart(generator):
-    """Means within 5 standard errors of 0.02 each: a false alarm in about 1 of 10⁶."""
+def test_em_finds_components_that_lie_apart(seed):
+    """Of 6,000 rows, means have standard errors of 0.011, scales of 0.008 and fractions of 0.006: 6 of each are
+    allowed, a false alarm in 2 of 10⁸ seeds.
+    """
+    torch.manual_seed(seed)
     centre = torch.tensor([-5.0, 0.0, 4.0])
     which = torch.randint(3, (6000,))
     y = centre[which] + torch.randn(6000) * 0.5
     eta = NormalMixture(3).weighted_mle(y, torch.ones(6000))
     order = eta[3:6].argsort()
-    torch.testing.assert_close(eta[3:6][order], centre, atol=0.1, rtol=0)
-    torch.testing.assert_close(eta[6:].exp(), torch.full((3,), 0.5), atol=0.05, rtol=0)
-    torch.testing.assert_close(eta[:3].softmax(0), torch.full((3,), 1 / 3), atol=0.05, rtol=0)
+    torch.testing.assert_close(eta[3:6][order], centre, atol=0.067, rtol=0)
+    torch.testing.assert_close(eta[6:].exp(), torch.full((3,), 0.5), atol=0.047, rtol=0)
+    torch.testing.assert_close(eta[:3].softmax(0), torch.full((3,), 1 / 3), atol=0.037, rtol=0)
 
 
 @pytest.mark.parametrize("step", [None, 1.0])

@@ -42,20 +42,22 @@ def test_joint_is_marginal_times_conditional(joint):
     torch.testing.assert_close(joint.log_prob(points), parts)
 
 
-def test_conditional_is_that_of_draws():
-    """Draws that fall in a thin slab around the observed value; five z-scores, each beyond 4 with probability 6e-5."""
+def test_conditional_is_that_of_draws(seed):
+    """Draws that fall in a thin slab around the observed value; five z-scores within 5: a false alarm in 3 of 10⁶
+    seeds.
+    """
     covariance = torch.tensor([[2.0, 0.8, 0.3], [0.8, 1.0, 0.2], [0.3, 0.2, 1.5]])
     joint = MultivariateNormal(torch.tensor([1.0, 0.0, -1.0]), covariance)
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     draws = joint.sample((2_000_000,)).numpy()
     near = draws[np.abs(draws[:, 1] - 0.7) < 0.005][:, [0, 2]]
     answer = condition(joint, 1, 0.7)
     error = near.std(0, ddof=1) / np.sqrt(len(near))
-    assert (np.abs(near.mean(0) - answer.mean.numpy()) < 4 * error + 0.005).all()
+    assert (np.abs(near.mean(0) - answer.mean.numpy()) < 5 * error + 0.005).all()
     sample = np.cov(near.T)
     expected = answer.covariance_matrix.numpy()
     spread = np.sqrt((expected**2 + np.outer(np.diag(expected), np.diag(expected))) / len(near))
-    assert (np.abs(sample - expected) < 4 * spread + 1e-4).all()
+    assert (np.abs(sample - expected) < 5 * spread + 1e-4).all()
 
 
 def test_marginal_takes_the_order_asked_for(joint):

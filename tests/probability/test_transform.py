@@ -87,7 +87,9 @@ def unbend(y):
     return torch.stack([moved[0] - 0.5 * second, second])
 
 
-def test_the_density_of_a_bent_plane_is_that_of_its_draws():
+def test_the_density_of_a_bent_plane_is_that_of_its_draws(seed):
+    """The fraction of 200,000 draws in a square is within 5 standard errors: a false alarm in 1 of 10⁶ seeds."""
+    torch.manual_seed(seed)
     base = MultivariateNormal(torch.zeros(2, dtype=torch.float64), torch.eye(2, dtype=torch.float64))
     bent = change_of_variables(base, bend, unbend)
     grid = torch.linspace(-15, 15, 301, dtype=torch.float64)
@@ -178,10 +180,12 @@ def test_stick_breaking_carries_a_density_to_the_simplex():
     assert total == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_uniform_through_a_quantile_function_has_its_distribution():
+def test_a_uniform_through_a_quantile_function_has_its_distribution(seed):
+    """By Kolmogorov and Smirnov, 5,000 draws: a false alarm in 1 of 10⁶ seeds."""
+    torch.manual_seed(seed)
     logistic = change_of_variables(Uniform(0.0, 1.0), SigmoidTransform().inv)
     draws = logistic.sample((5000,)).numpy()
-    assert kstest(draws, "logistic").pvalue > 1e-4
+    assert kstest(draws, "logistic").pvalue > 1e-6
     places = np.linspace(-5, 5, 11)
     expected = -places - 2 * np.log1p(np.exp(-places))
     np.testing.assert_allclose(logistic.log_prob(torch.tensor(places)).numpy(), expected, rtol=1e-6)

@@ -32,7 +32,9 @@ def test_a_hole_is_a_square_of_the_size_asked_for():
     assert bool(holes.any(0).all())  # anywhere
 
 
-def test_noise_has_its_standard_deviation():
+def test_noise_has_its_standard_deviation(seed):
+    """Of 40,000 numbers it is within 5 standard errors, but for 1 of 10⁶ seeds."""
+    torch.manual_seed(seed)
     noise = Jitter(0.5)(torch.zeros(100, 400))
     assert abs(float(noise.std()) - 0.5) < 5 * 0.5 / (2 * 40_000) ** 0.5
     ragged = Jitter(0.5)(Ragged.of([[[1.0], [2.0]], [[3.0]]]))
@@ -80,10 +82,10 @@ def test_rows_between_rows_need_rows_of_one_shape():
         Mixup().batch(Ragged.of([[1.0, 2.0], [3.0]]), torch.ones(2), None)
 
 
-def test_binarised_pixels_have_the_means_of_grey_ones():
-    """Means of 40,000 draws, 6 standard errors; values outside [0, 1] are refused."""
+def test_binarised_pixels_have_the_means_of_grey_ones(seed):
+    """Means of 40,000 draws, 6 standard errors (a false alarm in 4 of 10⁹ seeds); values outside [0, 1] are refused."""
     x = torch.tensor([[0.0, 0.25, 0.9, 1.0]]).expand(40_000, 4)
-    with isolated(0):
+    with isolated(seed):
         drawn = Binarise()(x)
     assert set(drawn.unique().tolist()) == {0.0, 1.0}
     torch.testing.assert_close(drawn.mean(0), x[0], rtol=0, atol=6 * 0.5 / 200)
