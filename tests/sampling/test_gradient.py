@@ -184,13 +184,13 @@ def test_a_thousand_chains_are_one_program(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_positions_of_any_shape(method):
-    """A matrix is as good as a vector, and so is a number."""
+def test_positions_of_any_shape(method, seed, chances):
+    """A matrix is as good as a vector, and so is a number: a false alarm of six squares in 6 of 10⁶ seeds."""
     chains = sample(
-        lambda x: -0.5 * x.square().sum((1, 2)), torch.zeros(2, 3).expand(16, 2, 3), method, 200, 200, random_state=0
+        lambda x: -0.5 * x.square().sum((1, 2)), torch.zeros(2, 3).expand(16, 2, 3), method, 200, 200, random_state=seed
     )
     assert chains.draws.shape == (16, 200, 2, 3)
-    assert float(scores(chains, chains.draws.square(), torch.ones(2, 3)).max()) < 5
+    assert chances(chains.draws.square(), torch.ones(2, 3)).min() > 1e-6
     assert sample(Normal(0.0, 1.0), 0.0, method, 200, 200, chains=8, random_state=0).draws.shape == (8, 200)
 
 
@@ -270,8 +270,10 @@ def test_an_improper_density_is_said_by_chains_that_disagree(method):
 @pytest.mark.parametrize(
     "method", [HMC(step_size=0.9, trajectory=3.0), NUTS(step_size=0.9, max_depth=3), Langevin(step_size=0.9)]
 )
-def test_a_nan_on_the_way_is_a_divergence_and_not_an_error(method):
-    """A flat density on (−1, 1) that is NaN outside: refused there, and exact inside."""
+def test_a_nan_on_the_way_is_a_divergence_and_not_an_error(method, seed, chances):
+    """A flat density on (−1, 1) that is NaN outside: refused there, and exact inside, where 32 chains have a false
+    alarm in 1 of 10⁶ seeds.
+    """
 
     def log_prob(x):
         return torch.where(x[:, 0].abs() < 1, 0.0 * x[:, 0], math.nan)
@@ -280,9 +282,9 @@ def test_a_nan_on_the_way_is_a_divergence_and_not_an_error(method):
         ConvergenceWarning, match=r"% of the draws come from trajectories that diverged: .*acceptance=0.95"
     )
     with nullcontext() if isinstance(method, Langevin) else told:  # a single step that is refused is no trajectory
-        chains = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, random_state=0)
+        chains = sample(log_prob, [0.0], method, draws=200, warmup=0, chains=32, random_state=seed)
     assert float(chains.draws.abs().max()) < 1
-    assert float(scores(chains, chains.draws.square(), torch.tensor([1 / 3])).max()) < 5
+    assert chances(chains.draws.square(), 1 / 3).min() > 1e-6
 
 
 def test_parameters_that_a_distribution_refuses_are_no_error_on_the_way():
