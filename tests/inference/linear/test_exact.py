@@ -159,8 +159,11 @@ def test_full_posterior_and_evidence_are_the_closed_forms(bias, shape, rng):
 
 
 def test_a_flat_bias_is_the_limit_of_a_wide_prior(rng):
-    """Posterior: the limit. Evidence: the same, but for the width √(2π)·s of the bias's own prior."""
-    X, y, wide = rng.normal(size=(20, 3)), rng.normal(size=20) + 1.0, 1e4
+    """Posterior: the limit. Evidence: the same, but for the width √(2π)·s of the bias's own prior.
+
+    What is left of the prior falls as 1/s², and rounding in the evidence grows as s².
+    """
+    X, y, wide = rng.normal(size=(20, 3)), rng.normal(size=20) + 1.0, 3e3
     flat = Regressor(Normal(scale=0.7), prior=NormalPrior(1.3), inference=Exact("full")).fit(X, y)
     mean, covariance, evidence = bayes(np.column_stack([X, np.ones(20)]), y, 0.7, [1.3] * 3 + [wide])
     np.testing.assert_allclose(np.append(*coefficients(flat)), mean, atol=1e-6)

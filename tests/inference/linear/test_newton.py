@@ -308,7 +308,8 @@ def test_a_small_network_ends_at_a_stationary_point(likelihood, prior, rng, X, p
     kind = {"Normal": "normal", "Poisson": "poisson", "Bernoulli": "bernoulli"}[type(likelihood).__name__]
     y = np.tanh(X[:, 0]) + 0.1 * rng.normal(size=80) if kind == "normal" else targets(rng, X, kind)
     estimator = Classifier if likelihood.labels else Regressor
-    model = estimator(likelihood, MLP((3,), "tanh"), prior, Newton(), random_state=0, standardise=False).fit(X, y)
+    model = estimator(likelihood, MLP((3,), "tanh"), prior, Newton(max_iter=1000), random_state=0, standardise=False)
+    model.fit(X, y)
     energy = NetworkEnergy(problem_of(model, X, y))
     point = energy.parameters.flat(model.posterior_.parameters)[0]
     start, slope = energy.value(energy.start(), hessian=False)[1], energy.value(point, hessian=False)[1]

@@ -99,7 +99,7 @@ def test_short_chains_are_judged_by_what_chance_allows(target, seed):
 @pytest.mark.parametrize("method", [HMC(chains=2, draws=8, warmup=8), SGLD(chains=2, draws=8, warmup=8)])
 def test_chains_that_are_too_short_to_tell_say_so(method):
     X = np.random.default_rng(0).normal(size=(40, 2))
-    model = Regressor(prior=priors.Normal(1.0), inference=method, random_state=0)
+    model = Regressor(Normal(0.5), prior=priors.Normal(1.0), inference=method, random_state=0)
     with pytest.warns(ConvergenceWarning, match="cannot be told from 8 draws of each, so converged_ is None: draw 30"):
         model.fit(X, X[:, 0])
     assert model.posterior_.info["agree"] is None

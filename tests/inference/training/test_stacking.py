@@ -158,8 +158,8 @@ def test_bounds_are_of_the_function_that_a_member_is(fitted):
 )
 def test_every_likelihood_has_an_affine_member_where_that_is_enough(likelihood):
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(150, 2))
-    eta = 0.5 * X[:, 0]
+    X = rng.normal(size=(150, 5))
+    eta = X @ [0.6, -0.6, 0.6, -0.6, 0.6]  # four hidden units learn it worse
     y = np.exp(eta) * rng.gamma(3.0, size=150) + 0.1 if isinstance(likelihood, Gamma) else rng.poisson(np.exp(eta))
     y = eta + rng.normal(size=150) if isinstance(likelihood, Normal | StudentT) else y
     y = np.minimum(y, 3) if likelihood.labels else y

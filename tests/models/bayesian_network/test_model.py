@@ -229,7 +229,7 @@ def test_maximum_likelihood_beats_the_truth_on_its_own_rows(seed):
     for name, table in asia().tables_.items():
         parents = [parent for parent, child in ASIA_EDGES if child == name]
         every = itertools.product(YES_NO, repeat=len(parents))
-        rows = np.array([(X[parents] == list(states)).all(1).sum() for states in every])
+        rows = np.array([(X[parents] == list(states)).all(axis=1).sum() for states in every])
         error = np.sqrt(table * (1 - table) / rows.reshape(*[2] * len(parents), 1))
         assert (np.abs(model.tables_[name] - table) <= 6 * error + 1e-9).all()
     assert len(model.history_) == 1

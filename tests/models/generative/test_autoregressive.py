@@ -24,7 +24,7 @@ from likely.likelihoods import Bernoulli, Categorical, Likelihood, MultivariateN
 from likely.models.generative.masked_density import MaskedDensity
 from likely.models.generative.observed import Observed, columns_of
 from likely.networks import MLP, Linear
-from likely.optim import Adam
+from likely.optim import LBFGS, Adam
 from likely.priors import Normal as NormalPrior
 
 RNG = np.random.default_rng(0)
@@ -124,7 +124,7 @@ def test_log_p_of_orders_is_the_log_of_their_mean():
 
 
 def test_a_linear_network_reaches_the_chain_of_logistic_regressions():
-    exact = MAP(Adam(0.1), epochs=400, batch_size=None)
+    exact = MAP(LBFGS(), epochs=50, batch_size=None)
     model = Autoregressive(network=Linear(), prior=NormalPrior(2.0), inference=exact, random_state=0).fit(BITS)
     expected = np.zeros(300)
     first = BITS[:, 0].mean()

@@ -174,7 +174,7 @@ def test_a_table_of_text_numbers_and_gaps_comes_back_as_one():
             "kind": [("x", "y", "z")[i % 3] for i in range(300)],
         }
     )
-    model = small(inference=MAP(Adam(0.01), epochs=100)).fit(table)
+    model = small(inference=MAP(Adam(0.02), epochs=200)).fit(table)
     filled = model.impute(table)
     assert filled.columns == table.columns
     assert filled.null_count().sum_horizontal().item() == 0

@@ -42,7 +42,7 @@ def built(bound=BOUND, missing=False, levels=1):
 def test_weights_of_draws_from_the_prior_integrate_to_one(seed):
     """Where q is p(z), a weight is p(x | z): the mean over draws is a density of x, whatever the draws are."""
     module = built()
-    line = torch.linspace(-8, 8, 81, dtype=torch.float64)
+    line = torch.linspace(-16, 16, 161, dtype=torch.float64)
     grid = torch.cartesian_prod(line, line)
     last = [layer for layer in module.encoder.modules() if isinstance(layer, torch.nn.Linear)][-1]
     with torch.no_grad(), isolated(seed):

@@ -241,6 +241,7 @@ def test_other_settings_are_refused(settings, message):
         FactorAnalysis(**settings).fit(made())
 
 
+@pytest.mark.filterwarnings("ignore:The noise of column")  # as may be where three columns have a factor
 def test_data_that_cannot_be_fitted_is_refused():
     X = made(50, 3)
     with pytest.raises(DataError, match=r"n_components=4 is more than the 3 feature\(s\) of X"):

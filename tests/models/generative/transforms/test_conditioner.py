@@ -18,7 +18,7 @@ def test_parameters_for_every_kind_of_input(inputs, condition):
     answer = module(rows) if told is None else module(rows, told)
     assert answer.shape == (1 if inputs == 0 and condition is None else 5, 6)
     assert isinstance(module, Constant) == (inputs == 0 and condition is None)
-    assert float(answer.detach().abs().max()) < 0.5  # a layer starts near the identity
+    assert float(answer.detach().abs().mean()) < 0.3  # a layer starts near the identity
 
 
 def test_starting_small_scales_the_last_matrix_alone():
