@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
@@ -61,8 +60,9 @@ def test_both_forms_of_the_elbo_have_one_mean(seed):
 
 
 def test_bounds_rise_with_the_number_of_draws_to_log_p(seed):
-    """Means of 4,000 bounds each: those of k and 10 k differ by more than 4 standard errors; none exceeds log p by
-    6.
+    """Means of 4,000 bounds each, which differ by 6 standard errors or more in expectation: one alarm in 10⁸ seeds.
+
+    None exceeds log p by 6 standard errors.
     """
     rows = 40_000
     values = []
@@ -70,8 +70,7 @@ def test_bounds_rise_with_the_number_of_draws_to_log_p(seed):
         likelihood, ratio, evidence, _ = known_model(rows * k // 10, 1000 * seed + k)
         own = IWAE(k).of(*(part.view(k, -1) for part in (likelihood, ratio)))
         values.append((float(own.mean()), float(own.std() / math.sqrt(len(own)))))
-    for (low, low_error), (high, high_error) in itertools.pairwise(values):
-        assert high - low > 4 * math.hypot(low_error, high_error)
+    assert values[0][0] < values[1][0] < values[2][0]
     assert values[-1][0] <= float(evidence) + 6 * values[-1][1]
     assert float(evidence) - values[-1][0] < 0.02
 
