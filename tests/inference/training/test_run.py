@@ -84,17 +84,20 @@ def test_steps_stand_in_for_epochs(run):
         MAP(steps=0)
 
 
+@pytest.mark.parametrize("only_weights", [False, True])
 @pytest.mark.parametrize("seeds", [(0,), (0, 1)])
-def test_weights_alone_decay_if_asked(run, seeds):
-    """A step with and one without decay differ by ηλθ, in the entries of matrices and nowhere else."""
+def test_what_decays_are_weights_or_all_but_constants(run, seeds, only_weights):
+    """A step with and one without decay differ by ηλθ there, and nowhere else: log σ is in units of y."""
     rate, decay = 0.1, 0.5
     plain, sparing = (
-        run(seeds, optimizer=AdamW(rate, weight_decay=own, only_weights=True), batch_size=None) for own in (0.0, decay)
+        run(seeds, optimizer=AdamW(rate, weight_decay=own, only_weights=only_weights), batch_size=None)
+        for own in (0.0, decay)
     )
     before = {name: value.detach().clone() for name, value in sparing.program.parameters.items()}
+    assert "shared" in before
     for descent in (plain, sparing):
         descent.advance(0)
     for name, value in before.items():
         gone = plain.program.parameters[name] - sparing.program.parameters[name]
-        weights = value.ndim - (len(seeds) > 1) >= 2
-        torch.testing.assert_close(gone, rate * decay * value if weights else torch.zeros_like(value))
+        decays = name != "shared" and (not only_weights or value.ndim - (len(seeds) > 1) >= 2)
+        torch.testing.assert_close(gone, rate * decay * value if decays else torch.zeros_like(value))

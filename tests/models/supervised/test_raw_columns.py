@@ -14,6 +14,7 @@ from likely import Classifier, Regressor
 from likely.core.errors import ApproximationWarning, DataError, SpecError
 from likely.data.graph import Graph
 from likely.inference import MAP, Ensemble, Laplace, PACBayes, Variational
+from likely.likelihoods import Gamma, Normal, StudentT
 from likely.networks import GCN, GRU, LSTM, MLP, ConvNet, Linear, Transformer
 from likely.optim import Adam
 
@@ -76,6 +77,20 @@ def test_heavy_tails_go_to_the_file_and_back(tmp_path):
     assert model.score(X, y) > 0.9
     model.save(tmp_path / "model")
     assert np.array_equal(likely.load(tmp_path / "model").predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize("likelihood", [Normal(), StudentT(), Gamma()], ids=str)
+@pytest.mark.parametrize("power", [-20, 20])
+def test_networks_at_their_defaults_know_no_unit_of_the_targets(table, likelihood, power):
+    """Of y in other units the answers and the constants are the same, in those units: rounding is all that differs."""
+    X, y = table
+    y = y if likelihood.link == "identity" else np.exp(y)
+    unit = 2.0**power
+    one, other = (Regressor(likelihood, MLP((16,)), random_state=0).fit(X, own) for own in (y, unit * y))
+    assert np.allclose(other.predict(X), unit * one.predict(X), rtol=0, atol=0.05 * unit * y.std())
+    of_unit = unit if likelihood.link == "identity" else 1.0
+    for name, value in one.constants_.items():
+        assert other.constants_[name] == pytest.approx(of_unit * value, rel=0.1)
 
 
 def test_linear_models_keep_raw_coefficients(table):

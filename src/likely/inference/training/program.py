@@ -167,11 +167,16 @@ class Program(ABC):
     def _each(self, values: list[float], sizes: list[int]) -> Tensor:
         return torch.cat([self.flat.new_full((size,), value) for value, size in zip(values, sizes, strict=True)])
 
-    def weights(self) -> Tensor:
-        """1 for each entry of θ that belongs to a weight, and 0 for biases and gains, of fewer than two axes."""
-        least = 3 if self.stacked else 2
+    def decaying(self, only_weights: bool) -> Tensor:
+        """1 for each entry of θ that an optimiser's decay is for: all but the constants, or the weights alone.
+
+        Constants are in units of y, such as log σ: 0 is nowhere to be drawn to. Biases and gains, of fewer than two
+        axes, are no weights.
+        """
+        least = 2 if only_weights else 0
+        axes = {name: value.ndim - self.stacked for name, value in self.parameters.items()}
         sizes = [value.numel() for value in self.parameters.values()]
-        return self._each([float(value.ndim >= least) for value in self.parameters.values()], sizes)
+        return self._each([float(name != "shared" and own >= least) for name, own in axes.items()], sizes)
 
     def add_prior(self, per_prior: float) -> float:
         """The smooth log-prior·per_prior; its gradient is subtracted from `gradient`."""

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ...core import distributed
 from ...core.random import spread
-from ...optim import Optimizer
+from ...optim import AdamW, Optimizer
 from ..dataset import Batch, Dataset
 from ..posterior import Posterior
 from ..problem import Problem
@@ -60,13 +60,15 @@ class Run(Step):
         return [(self.spec.optimizer, self.program.flat)]
 
     def _built(self, rule: Optimizer, part: Tensor) -> torch.optim.Optimizer:
-        """The optimiser of a part of the flat vector; where weights alone decay, it is told where they are."""
+        """The optimiser of a part of the flat vector; where not all of it decays, it is told what does."""
         optimizer = rule.build([part])
-        if getattr(rule, "only_weights", False):
+        if isinstance(rule, AdamW):
             first = part.storage_offset()
-            kinds, sizes = self.program.weights()[first : first + part.numel()].unique_consecutive(return_counts=True)
+            decaying = self.program.decaying(rule.only_weights)[first : first + part.numel()]
+            kinds, sizes = decaying.unique_consecutive(return_counts=True)
             runs = [(size, kind > 0) for size, kind in zip(sizes.tolist(), kinds.tolist(), strict=True)]
-            optimizer.param_groups[0].update(weight_decay=rule.weight_decay, runs=runs)  # type: ignore[attr-defined]
+            if not bool(decaying.all()):
+                optimizer.param_groups[0].update(weight_decay=rule.weight_decay, runs=runs)
         return optimizer
 
     # --- parts of a step ----------------------------------------------------------------------------------------
