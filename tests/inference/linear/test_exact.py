@@ -320,3 +320,26 @@ def test_columns_of_very_different_size_all_count(scale):
     units = np.array([scale, 1.0, 1 / scale])
     expected = Regressor().fit(plain, y).predict(plain)
     np.testing.assert_allclose(Regressor().fit(plain * units, y).predict(plain * units), expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [2.0**-70, 2.0**-100, 2.0**70])
+def test_sigma_of_least_squares_is_in_the_units_of_y(unit, rng):
+    """Charges in coulombs are near 1e-19: their σ is that of any numbers, in those units."""
+    X, noise = rng.normal(size=(40, 2)), rng.normal(size=40)
+    y = X.sum(1) + noise
+    one, other = (Regressor().fit(X, own) for own in (y, unit * y))
+    np.testing.assert_allclose(other.predict_dist(X).stddev, unit * one.predict_dist(X).stddev, rtol=1e-9)
+    np.testing.assert_allclose(other.log_prob(X, unit * y) + np.log(unit), one.log_prob(X, y), rtol=1e-9, atol=1e-9)
+
+
+def test_sigma_of_least_squares_is_that_of_small_differences(rng):
+    """Of targets near 1e9 that differ by hundredths."""
+    X = rng.normal(size=(200, 2))
+    y = 1e9 + 0.01 * (X.sum(1) + rng.normal(size=200))
+    residual = (
+        y
+        - 1e9
+        - np.column_stack([X, np.ones(200)])
+        @ np.linalg.lstsq(np.column_stack([X, np.ones(200)]), y - 1e9, rcond=None)[0]
+    )
+    assert Regressor().fit(X, y).constants_["scale"] == pytest.approx(residual.std(), rel=1e-3)

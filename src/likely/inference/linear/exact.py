@@ -243,6 +243,6 @@ def _variance(implied: Callable[[float], float], moments: Moments, penalised: bo
 
 
 def _floor(variance: float, moments: Moments) -> float:
-    """A noiseless fit has σ = 0, whose density is infinite: keep σ at the rounding error of y."""
-    size = moments.spread / max(moments.total, 1.0) + moments.y_mean**2
-    return max(variance, 1e-20 * size, 1e-30)
+    """A noiseless fit has σ = 0, whose density is infinite: keep σ at the rounding error of y, in any unit of y."""
+    least = max(1e-20 * moments.spread / max(moments.total, 1.0), 1e-30 * moments.y_mean**2)
+    return max(variance, least if least > 0 else 1e-30)
