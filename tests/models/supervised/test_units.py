@@ -46,13 +46,13 @@ def test_rows_that_are_flattened_have_a_unit_per_entry():
     np.testing.assert_allclose(units.centre.ravel(), images.flatten(1).mean(0), rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize(("size", "dtype"), [(1e-40, torch.float32), (1e40, torch.float32), (1e-310, torch.float64)])
+@pytest.mark.parametrize(("size", "dtype"), [(1e-14, torch.float32), (1e16, torch.float32), (1e-310, torch.float64)])
 def test_targets_beyond_the_range_are_refused(size, dtype):
     unit = torch.tensor([1.0, size], dtype=torch.float64)
     words = f"y varies by about {size:.1g}, beyond what {str(dtype).removeprefix('torch.')} training can hold"
     with pytest.raises(DataError, match=re.escape(words)):
         check_units(None, unit, dtype)
-    check_units(None, torch.tensor([1e-30, 1e30], dtype=torch.float64), dtype)
+    check_units(None, torch.tensor([1e-12, 1e15], dtype=torch.float64), dtype)
 
 
 def test_a_column_that_rounding_would_hide_is_named():
@@ -63,6 +63,30 @@ def test_a_column_that_rounding_would_hide_is_named():
         check_units(of([0.0, 1e7], [1.0, 1.0]), None, torch.float64)
         check_units(of([0.0, 1e3], [1.0, 1.0]), None, torch.float32)
         check_units(None, None, torch.float32)
+
+
+def test_targets_that_rounding_would_hide_are_named():
+    rows = torch.randn(50, 2, dtype=torch.float64)
+    with pytest.warns(ApproximationWarning, match=r"^y varies by about .* around 1e\+06, which float32"):
+        check_units(None, None, torch.float32, 1e6 + 0.1 * rows[:, 0])
+    with pytest.warns(ApproximationWarning, match=r"^Column 1 of y varies by about .* around 1e\+09"):
+        check_units(None, None, torch.float32, rows + torch.tensor([0.0, 1e9]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_units(None, None, torch.float64, 1e6 + 0.1 * rows)
+        check_units(None, None, torch.float32, rows.exp() * 1e6)
+        check_units(None, None, torch.float32, torch.full((5,), 1e9, dtype=torch.float64))
+        check_units(None, None, torch.float32, torch.tensor([1e9], dtype=torch.float64))
+
+
+def test_columns_that_a_cast_would_lose_are_named():
+    with pytest.raises(DataError, match=r"Column 1 of X has values of about 1e\+300, beyond what float32 training"):
+        check_units(of([0.0, 1e300], [1.0, 1.0]), None, torch.float32)
+    with pytest.raises(DataError, match=r"Column 0 of X has values of about 1e\+38"):
+        check_units(of([0.0, 0.0], [1e38, 1.0]), None, torch.float32)
+    with pytest.warns(ApproximationWarning, match=r"Column 1 of X varies by 1e-30 or less"):
+        check_units(of([0.0, 0.0], [1.0, 1e-30]), None, torch.float32)
+    check_units(of([0.0, 1e300], [1e-20, 1e300]), None, torch.float64)
 
 
 def test_a_file_has_units_above_zero():

@@ -158,7 +158,7 @@ class Supervised(LinearReports, Reports, Estimator):
             encode=lambda X, y, w: self._held_out(likelihood, X, y, w, inference.dtype, device),
         )
         refuse(inference, problem.objective)
-        check_units(inputs, unit, inference.dtype)
+        check_units(inputs, unit, inference.dtype, y)
         with _in_range(inference), threads_for(self.plan_.footprint[0] * rows_per_step(inference, len(data))):
             posterior = inference.fit(problem)
         _check_parameters(posterior)

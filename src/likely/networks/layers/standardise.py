@@ -27,7 +27,7 @@ from torch import Tensor, nn
 
 from ...data.rows import Inputs, Rows
 
-__all__ = ["Standardise", "Statistics", "standardised", "statistics"]
+__all__ = ["SMALLEST", "Standardise", "Statistics", "standardised", "statistics"]
 
 LIMIT = 3.0
 """Where the tails of a heavy-tailed column end, in units of its bulk."""
