@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
@@ -239,3 +241,25 @@ def test_a_target_that_is_the_same_everywhere_is_noticed():
     with pytest.warns(LikelyWarning, match=r"y is 3\.0 in every row, so there is nothing to explain"):
         model = Regressor().fit(X, [3.0, 3.0, np.nan, 3.0])
     np.testing.assert_allclose(model.predict(X), 3.0, rtol=1e-6)
+
+
+def test_a_target_that_decides_the_fit_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = X.sum(1) + rng.normal(size=60)
+    typo = y.copy()
+    typo[7] = 5000.0
+    words = (
+        r"1 of the 60 targets in y has .* % of their squares .*furthest is 5000 at row 7\): least squares"
+    )
+    with pytest.warns(LikelyWarning, match=words):
+        Regressor().fit(X, typo)
+    with pytest.warns(LikelyWarning, match="column 1 of y"):
+        Regressor().fit(X, np.column_stack([y, typo]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Regressor().fit(X, y)
+        Regressor().fit(X, typo, sample_weight=(typo < 100) * 1.0)
+        Regressor(StudentT()).fit(X, typo)
+        Regressor(Normal(1.0)).fit(X, typo)
+        Regressor().fit(X, (np.arange(60) == 7) * 1.0)  # a rare event is not an error

@@ -26,6 +26,9 @@ from .targets import by_part, check_targets
 
 __all__ = ["Regressor"]
 
+ENOUGH, FEW, DECIDES = 20, 0.005, 0.9
+"""Rows from which on so small a fraction of them (or one) is few, and the part of all squares that decides a fit."""
+
 
 class Regressor(RegressorMixin, Supervised):
     """p(y | x) for numbers y: likelihood × network × prior × inference.
@@ -152,6 +155,10 @@ class Regressor(RegressorMixin, Supervised):
 
     def _informed(self, x: Inputs, targets: Tensor, weight: Tensor | None) -> Inputs:
         _warn_of_constant(targets)
+        likelihood = self.likelihood_
+        if likelihood.least_squares and likelihood.known_scale() is None and targets.ndim < 3:
+            for column, y in enumerate(targets.reshape(len(targets), -1).unbind(1)):
+                _warn_of_few("y" if targets.ndim == 1 else f"column {column} of y", y, weight)
         return x
 
     def __sklearn_tags__(self) -> Any:
@@ -167,6 +174,27 @@ def _warn_of_constant(y: Tensor) -> None:
         warnings.warn(
             f"y is {float(seen[0])} in every row, so there is nothing to explain: the model answers with that number, "
             "R² says nothing, and a learned scale is as small as it can be. Is it the right column?",
+            LikelyWarning,
+            stacklevel=4,
+        )
+
+
+def _warn_of_few(name: str, y: Tensor, weight: Tensor | None) -> None:
+    """A few targets with nearly all of Σ w (y − ȳ)² decide the fit by squares: a typo of 1000 times too much does."""
+    counts = ~y.isnan() if weight is None else ~y.isnan() & (weight.flatten() > 0)
+    seen, own = y[counts], torch.ones(()) if weight is None else weight.flatten()[counts]
+    gaps = (seen - seen.median()).abs() if len(seen) else seen
+    if len(seen) < ENOUGH or not bool(gaps.median()):  # where most are the same, few are all that is to be learned
+        return
+    squares = own * (gaps / gaps.amax()).square()  # which cannot overflow
+    parts = squares.topk(max(1, int(FEW * len(seen)))).values.cumsum(0) / squares.sum()
+    if float(parts[-1]) > DECIDES:
+        few = int((parts <= DECIDES).sum()) + 1
+        row, one, part = int(counts.nonzero()[int(gaps.argmax()), 0]), few == 1, float(parts[few - 1])
+        warnings.warn(
+            f"{few} of the {len(seen):,} targets in {name} {'has' if one else 'have'} {100 * part:.4g} % of their "
+            f"squares about the median (the furthest is {float(y[row]):.6g} at row {row}): least squares follows "
+            f"{'it' if one else 'them'} and not the others. Is it an error? likelihood=StudentT() follows the others.",
             LikelyWarning,
             stacklevel=4,
         )
