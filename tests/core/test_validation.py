@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from likely import Regressor
+from likely import KernelRidge, Regressor
 from likely.core.errors import DataError
-from likely.core.validation import as_rows, as_weights, check_finite, device_of, keep_columns
+from likely.core.validation import as_rows, as_weights, check_cast, check_finite, device_of, keep_columns
 from likely.inference import MAP
+from likely.networks import MLP
 
 ROWS = np.arange(6.0).reshape(3, 2)
 
@@ -277,3 +278,32 @@ def test_columns_of_a_list_of_frames_are_kept_and_asked_for():
         keep_columns(model, [frame[["b", "a"]]], reset=False)
     with pytest.raises(DataError, match=r"X\[2\] has the columns b, but X\[0\] has a, b"):
         keep_columns(model, [frame, frame.to_numpy(), frame[["b"]]], reset=True)
+
+
+def test_a_number_whose_square_is_no_number_is_named():
+    """In distances it would be an infinity, and spoil the answers about other rows."""
+    X = np.ones((5, 2))
+    check_finite(torch.from_numpy(X * 1e149), "X")
+    X[3, 1] = -1e160
+    with pytest.raises(DataError, match=r"X contains -1e\+160, whose square is beyond all numbers, at row 3, column 1"):
+        check_finite(torch.from_numpy(X), "X", missing=True)
+
+
+def test_a_cast_that_makes_a_number_infinite_is_refused():
+    x = torch.tensor([[1.0, float("nan")], [1e39, 2.0]], dtype=torch.float64)
+    with pytest.raises(DataError, match=r"X has the number 1e\+39; the model's float32 ends at 3.4e\+38"):
+        check_cast(x, x.float())
+    check_cast(x[:1], x[:1].float())
+    check_cast(x, x)
+    check_cast(torch.tensor([float("inf")]), torch.tensor([float("inf")]))
+
+
+@pytest.mark.parametrize("model", [Regressor(network=MLP((2,)), inference=MAP(epochs=1)), KernelRidge()])
+def test_one_absurd_row_is_an_error_and_not_an_answer(model):
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model.fit(X, X[:, 0])
+    for value in (1e39, 1e160) if isinstance(model, Regressor) else (1e160,):
+        new = X[:3].copy()
+        new[1, 0] = value
+        with pytest.raises(DataError, match=r"X (has the number|contains) 1e\+"):
+            model.predict(new)

@@ -17,12 +17,14 @@ from torch import Tensor
 from .errors import DataError
 from .quiet import quiet
 
-__all__ = ["as_rows", "as_weights", "check_finite", "check_length", "device_of", "keep_columns"]
+__all__ = ["as_rows", "as_weights", "check_cast", "check_finite", "check_length", "device_of", "keep_columns"]
 
 NUMERIC = ("int", "uint", "float", "bool", "decimal")
 """How the names of column types begin that are numbers, in pandas and polars."""
 NOT_NUMBERS = ("could not convert string", "bytes/strings", "Cannot cast")
 """What numpy, scikit-learn and pandas say of text where they need numbers."""
+FURTHEST = 1e150
+"""The largest number that rows may have: distances between them are squared."""
 SHOWN, WIDTH = 4, 80
 """Columns, and characters of a model, that a message shows."""
 
@@ -141,16 +143,22 @@ def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:
 
 
 def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = False) -> None:
-    """Raise a `DataError` with the position of the first NaN or infinity; with `missing`, of the first infinity."""
-    if not x.is_floating_point() or bool(torch.isfinite(x.sum())):
+    """Raise a `DataError` with the position of the first NaN or infinity; with `missing`, of the first infinity.
+
+    A number whose square no float64 holds is as good as one: it would spoil the answers about other rows.
+    """
+    if not x.is_floating_point() or bool(torch.isfinite(torch.linalg.vector_norm(x))):
         return
     for start in range(0, len(x), 65536):
         block = x[start : start + 65536]
-        bad = (torch.isinf(block) if missing else ~torch.isfinite(block)).nonzero()
+        bad = block.isinf() | (block.abs() > FURTHEST)
+        bad = (bad if missing else bad | block.isnan()).nonzero()
         if len(bad):
             place = [int(i) for i in bad[0]]
             value = x[start : start + 65536][tuple(place)].item()
             shown = "NaN" if value != value else f"infinity ({'inf' if value > 0 else '-inf'})"
+            if math.isfinite(value):
+                shown = f"{value:.3g}, whose square is beyond all numbers,"
             row, rest = place[0] + start, place[1:]
             column = f", column {columns[rest[0]]!r}" if columns is not None and rest else ""
             column = column or (f", column {rest[0]}" if len(rest) == 1 else f", position {rest}" if rest else "")
@@ -158,6 +166,24 @@ def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = F
                 f"{name} contains {shown} at row {row}{column}; drop or fill such values first "
                 "(likely.TableModel fills missing ones in tables)."
             )
+
+
+def check_cast(before: Tensor, after: Tensor, name: str = "X") -> None:
+    """Raise a `DataError` for numbers that a cast has made infinite.
+
+    >>> check_cast(torch.tensor([1e39], dtype=torch.float64), torch.tensor([1e39]))
+    Traceback (most recent call last):
+    likely.core.errors.DataError: X has the number 1e+39; the model's float32 ends at 3.4e+38. Is it an error? ...
+    """
+    if after.dtype.itemsize >= before.dtype.itemsize or bool(after.sum().isfinite()):
+        return
+    lost = after.isinf().to(before.device) & before.isfinite()
+    if bool(lost.any()):
+        kind, most = str(after.dtype).removeprefix("torch."), torch.finfo(after.dtype).max
+        raise DataError(
+            f"{name} has the number {float(before[lost][0]):.3g}; the model's {kind} ends at {most:.2g}. Is it an "
+            "error? Rows must be in the units of those of fit."
+        )
 
 
 def device_of(device: Any) -> torch.device:

@@ -28,7 +28,8 @@ from ..core.gradients import following
 from ..core.layout import laid_out
 from ..core.spec import is_integer
 from ..core.twins import Twins
-from ..data.rows import Inputs, row_size
+from ..core.validation import check_cast
+from ..data.rows import Inputs, Rows, row_size
 from ..likelihoods.bernoulli import BernoulliDistribution
 from ..networks.layers.products import fast_products
 
@@ -108,7 +109,11 @@ class Posterior:
 
     def cast(self, x: Inputs) -> Inputs:
         """Rows as the module takes them: in the dtype of the parameters, or integers as they are."""
-        return x if getattr(self.module, "integer", False) else x.to(self.dtype)
+        if getattr(self.module, "integer", False):
+            return x
+        cast = x.to(self.dtype)
+        check_cast(*(part.features if isinstance(part, Rows) else part for part in (x, cast)))
+        return cast
 
     def eta(self, x: Inputs) -> Tensor:
         """η of every member: (members, n, *positions, size). Gradients go to x, if it asks for them, and to x alone."""

@@ -249,9 +249,7 @@ def test_a_target_that_decides_the_fit_is_named():
     y = X.sum(1) + rng.normal(size=60)
     typo = y.copy()
     typo[7] = 5000.0
-    words = (
-        r"1 of the 60 targets in y has .* % of their squares .*furthest is 5000 at row 7\): least squares"
-    )
+    words = r"1 of the 60 targets in y has .* % of their squares .*furthest is 5000 at row 7\): least squares"
     with pytest.warns(LikelyWarning, match=words):
         Regressor().fit(X, typo)
     with pytest.warns(LikelyWarning, match="column 1 of y"):
@@ -260,6 +258,7 @@ def test_a_target_that_decides_the_fit_is_named():
         warnings.simplefilter("error")
         Regressor().fit(X, y)
         Regressor().fit(X, typo, sample_weight=(typo < 100) * 1.0)
+        Regressor().fit(X, np.column_stack([y, typo]), sample_weight=np.column_stack([y < np.inf, typo < 100]) * 1.0)
         Regressor(StudentT()).fit(X, typo)
         Regressor(Normal(1.0)).fit(X, typo)
         Regressor().fit(X, (np.arange(60) == 7) * 1.0)  # a rare event is not an error

@@ -18,6 +18,7 @@ from ...core.draws import count_of
 from ...core.errors import DataError
 from ...core.random import isolated, seed_of, spread
 from ...core.threads import threads_for
+from ...core.validation import check_cast
 from .fitting import _Fitting
 from .module import ask, with_error
 
@@ -209,7 +210,9 @@ class _Generative(_Fitting):
         return (self._placed(x) if cast else x), None if given is None else self._placed(given)
 
     def _placed(self, x: Tensor) -> Tensor:
-        return x.to(self.posterior_.weights.device, self.posterior_.dtype)
+        placed = x.to(self.posterior_.weights.device, self.posterior_.dtype)
+        check_cast(x, placed)
+        return placed
 
     @staticmethod
     def _cpu(x: Tensor) -> Tensor:

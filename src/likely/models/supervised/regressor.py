@@ -158,7 +158,8 @@ class Regressor(RegressorMixin, Supervised):
         likelihood = self.likelihood_
         if likelihood.least_squares and likelihood.known_scale() is None and targets.ndim < 3:
             for column, y in enumerate(targets.reshape(len(targets), -1).unbind(1)):
-                _warn_of_few("y" if targets.ndim == 1 else f"column {column} of y", y, weight)
+                own = weight if weight is None or weight.ndim == 1 else weight[:, column]
+                _warn_of_few("y" if targets.ndim == 1 else f"column {column} of y", y, own)
         return x
 
     def __sklearn_tags__(self) -> Any:
@@ -181,8 +182,8 @@ def _warn_of_constant(y: Tensor) -> None:
 
 def _warn_of_few(name: str, y: Tensor, weight: Tensor | None) -> None:
     """A few targets with nearly all of Σ w (y − ȳ)² decide the fit by squares: a typo of 1000 times too much does."""
-    counts = ~y.isnan() if weight is None else ~y.isnan() & (weight.flatten() > 0)
-    seen, own = y[counts], torch.ones(()) if weight is None else weight.flatten()[counts]
+    counts = ~y.isnan() if weight is None else ~y.isnan() & (weight > 0)
+    seen, own = y[counts], torch.ones(()) if weight is None else weight[counts]
     gaps = (seen - seen.median()).abs() if len(seen) else seen
     if len(seen) < ENOUGH or not bool(gaps.median()):  # where most are the same, few are all that is to be learned
         return
