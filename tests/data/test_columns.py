@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from likely.core.errors import DataError
+from likely.core.errors import DataError, SpecError
 from likely.data.columns import Category, Constant, Date, Number, as_numbers, as_text, column_from_json, kind_of
 from likely.data.frame import as_frame
 
@@ -54,6 +54,20 @@ def test_a_constant_is_zero_whatever_comes():
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.kind)
 def test_columns_go_to_json_and_back(column):
     assert column_from_json(json.loads(json.dumps(column.to_json()))) == column
+
+
+@pytest.mark.parametrize(
+    ("column", "changes", "words"),
+    [
+        (Number("a"), {"name": 7}, r"Number\(name=7\): name must be text"),
+        (Number("a"), {"gaps": "yes"}, "gaps must be True or False"),
+        (Category("a", ("x", "y")), {"levels": ["x", 3]}, r"levels=\('x', 3\); they must be words"),
+        (Category("a", ("x", "y")), {"levels": "xy"}, "levels='xy'; they must be words"),
+    ],
+)
+def test_columns_of_a_file_are_of_the_kinds_they_should_be(column, changes, words):
+    with pytest.raises(SpecError, match=words):
+        column_from_json(column.to_json() | changes)
     assert column.summary()
 
 

@@ -17,7 +17,8 @@ from typing import Any, ClassVar, Literal
 import narwhals as nw
 import numpy as np
 
-from ..core.errors import DataError
+from ..core.errors import DataError, SpecError
+from ..core.kinds import check_kinds
 from ..core.plural import counted, verb
 from .dates import CYCLES, DAY, as_days, day_text
 from .frame import some
@@ -230,9 +231,15 @@ class Date(Column):
 
 
 def column_from_json(data: dict[str, Any]) -> Column:
-    """The inverse of `Column.to_json`."""
+    """The inverse of `Column.to_json`; a `SpecError` for values of another kind."""
     fields: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in data.items()}
-    return KINDS[fields.pop("kind")](**fields)
+    column = KINDS[fields.pop("kind")](**fields)
+    check_kinds(column)
+    for name in ("levels", "cycles"):
+        words = getattr(column, name, ())
+        if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
+            raise SpecError(f"A column of the file has {name}={words!r}; they must be words.")
+    return column
 
 
 def describe(columns: Sequence[Column]) -> str:

@@ -11,6 +11,7 @@ from sklearn.model_selection import cross_val_score
 
 from likely import Classifier, FrameModel, KernelRidge, Regressor, TableModel, load
 from likely.core.errors import DataError, ModelFileError, SpecError
+from likely.core.files import read_file, write_file
 from likely.data import Table
 from likely.evaluate import compare
 from likely.likelihoods import Poisson
@@ -217,3 +218,16 @@ def test_it_has_a_log_prob_where_its_model_has_one():
         assert hasattr(table, "log_prob") == hasattr(table, "log_prob_kind_") == has
     for inner, has in [(GAN(), False), (Autoencoder(), False), (PCA(), True)]:
         assert hasattr(FrameModel(inner), "log_prob") == hasattr(FrameModel(inner), "log_prob_kind_") == has
+
+
+@pytest.mark.parametrize(
+    ("part", "change"), [("params", {"target": ["y"]}), ("params", {"exposure": "y"}), ("learned", {"name": 3})]
+)
+def test_a_file_whose_names_are_no_words_is_refused(part, change, tmp_path):
+    path = tmp_path / "model.likely"
+    TableModel(Regressor(), target="y").fit({"a": [1.0, 2.0, 4.0], "y": [1.0, 2.0, 3.0]}).save(path)
+    header, tensors = read_file(path)
+    (header["params"] if part == "params" else header["learned"]["table"]["columns"][0]).update(change)
+    write_file(path, header, tensors)
+    with pytest.raises(ModelFileError, match=r"model that can be rebuilt: .* (must be|is the target)"):
+        load(path)

@@ -300,6 +300,7 @@ class TableModel(Estimator):
         return {"table": table, "model": model, **({"reading": self.reading_} if self.reading_ else {})}, tensors
 
     def _restore(self, learned: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> None:
+        self._check_arguments()
         self.table_ = clone(self.table) if self.table is not None else Table()
         self.table_._restore(learned["table"], {})
         self.reading_ = Reading.of(learned.get("reading", {})).given()
