@@ -115,8 +115,7 @@ class Supervised(LinearReports, Reports, Estimator):
         self.kind_ = kind_of(x)
         targets = self._read_targets(y, x, reset=True)
         self.likelihood_ = likelihood = self._likelihood()
-        network = network_of(self)
-        device = device_of(self.device)
+        network, device = network_of(self), device_of(self.device)
         likelihood.check(targets)
         network.check(x)
         self.positions_ = tuple(targets.shape[1 : targets.ndim - likelihood.event_dim])
@@ -262,7 +261,8 @@ class Supervised(LinearReports, Reports, Estimator):
         targets = self._read_targets(y, x, reset=False)
         likelihood.check(targets)
         if is_coupled(self):  # which sums out what is missing
-            return self._in_blocks(x, lambda rows, own: self._joint_log_prob(rows, targets[own]), whole=True)
+            y = targets.to(self.posterior_.weights.device, self.posterior_.dtype)
+            return self._in_blocks(x, lambda rows, own: as_array(self._predictive(rows).log_prob(y[own])), whole=True)
         filled, missing = without_gaps(likelihood, targets)
 
         def log_prob(rows: Inputs, entries: slice) -> np.ndarray:
@@ -283,13 +283,14 @@ class Supervised(LinearReports, Reports, Estimator):
 
         Where sequences or graphs have a target at each position: a list with an array (n, positions) for each.
         """
-        count, x = count_of(n), self._rows(X)
-        distribution = self._predictive(x, self._offset(x, offset, exposure))
-        with isolated(self._seed(random_state)):
-            return self._parted(self._decode(distribution.sample(torch.Size([count]))), x, axis=1)
+        size, x = torch.Size([count_of(n)]), self._rows(X)
+        shift = self._offset(x, offset, exposure)
 
-    def _joint_log_prob(self, x: Inputs, targets: Tensor) -> np.ndarray:
-        return as_array(self._predictive(x).log_prob(targets.to(x.device, self.posterior_.dtype)))
+        def draws(rows: Inputs, entries: slice) -> np.ndarray:
+            return self._decode(self._predictive(rows, part_of(shift, entries)).sample(size)).swapaxes(0, 1)
+
+        with isolated(self._seed(random_state)):
+            return self._parted(np.ascontiguousarray(self._in_blocks(x, draws).swapaxes(0, 1)), x, axis=1)
 
     def _in_blocks(
         self, x: Inputs, answer: Callable[[Inputs, slice], np.ndarray], *, whole: bool = False
