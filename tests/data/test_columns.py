@@ -63,6 +63,7 @@ def test_columns_go_to_json_and_back(column):
         (Number("a"), {"gaps": "yes"}, "gaps must be True or False"),
         (Category("a", ("x", "y")), {"levels": ["x", 3]}, r"levels=\('x', 3\); they must be words"),
         (Category("a", ("x", "y")), {"levels": "xy"}, "levels='xy'; they must be words"),
+        (Date("a", cycles=("year",)), {"cycles": ["moon"]}, r"cycles=\['moon'\]; known are year, week, day"),
     ],
 )
 def test_columns_of_a_file_are_of_the_kinds_they_should_be(column, changes, words):

@@ -239,6 +239,8 @@ def column_from_json(data: dict[str, Any]) -> Column:
         words = getattr(column, name, ())
         if not isinstance(words, tuple) or not all(isinstance(word, str) for word in words):
             raise SpecError(f"A column of the file has {name}={words!r}; they must be words.")
+    if strange := set(getattr(column, "cycles", ())) - set(CYCLES):
+        raise SpecError(f"A column of the file has cycles={sorted(strange)}; known are {', '.join(CYCLES)}.")
     return column
 
 
