@@ -6,6 +6,7 @@ Inferences come from the registry and models from `likely.models`: one without a
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from typing import ClassVar
 
 import joblib
 import numpy as np
@@ -233,3 +234,26 @@ def test_a_search_with_two_jobs_finds_what_one_finds():
     one, two = (GridSearchCV(model, grid, cv=2, n_jobs=jobs).fit(X, NUMBERS) for jobs in (1, 2))
     assert np.array_equal(one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"])
     assert answers(one.best_estimator_, (X, NUMBERS)) == answers(two.best_estimator_, (X, NUMBERS))
+
+
+class Watched(nn.Linear):
+    """It notes how many threads it is asked with."""
+
+    seen: ClassVar[list[int]] = []
+
+    def forward(self, x):
+        self.seen.append(torch.get_num_threads())
+        return super().forward(x)
+
+
+def test_every_answer_about_small_work_gets_one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        model = models.Regressor(network=Watched(3, 1), inference=QUICK, random_state=0).fit(X, NUMBERS)
+        Watched.seen.clear()
+        model.predict_dist(X[:5]), model.predict(X[:5]), model.sample(X[:5]), model.log_prob(X[:5], NUMBERS[:5])
+        assert set(Watched.seen) == {1}
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -6,8 +6,7 @@ p(y | x) = likelihood( network(x; θ) ),   θ ~ prior,   θ found by inference
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -19,7 +18,7 @@ from torch.distributions import Distribution
 
 from ...core import distributed
 from ...core.draws import count_of
-from ...core.errors import DataError, SpecError, TrainingError
+from ...core.errors import DataError, SpecError
 from ...core.estimator import Estimator
 from ...core.random import isolated, seed_of
 from ...core.spec import as_spec
@@ -54,7 +53,7 @@ from .targets import (
     without_gaps,
 )
 from .texts import network_of, prior_of
-from .units import check_units, input_units
+from .units import check_parameters, check_units, in_range, input_units
 
 __all__ = ["Supervised", "as_array"]
 
@@ -158,9 +157,9 @@ class Supervised(LinearReports, Reports, Estimator):
         )
         refuse(inference, problem.objective)
         check_units(inputs, unit, inference.dtype, y)
-        with _in_range(inference), threads_for(self.plan_.footprint[0] * rows_per_step(inference, len(data))):
+        with in_range(inference), threads_for(self.plan_.footprint[0] * rows_per_step(inference, len(data))):
             posterior = inference.fit(problem)
-        _check_parameters(posterior)
+        check_parameters(posterior)
         self.posterior_ = posterior
         if self.plan_.linear and data.plain:
             exact = placed(data, torch.float64, device, self.plan_.integer)
@@ -230,7 +229,12 @@ class Supervised(LinearReports, Reports, Estimator):
         are (n, *positions), or the positions of all rows one after the other.
         """
         x = self._rows(X)
-        return self._predictive(x, self._offset(x, offset, exposure))
+        with threads_for(self._work(x) * len(x)):
+            return self._predictive(x, self._offset(x, offset, exposure))
+
+    def _work(self, x: Inputs) -> int:
+        """Multiply-adds of one of these rows, over all members."""
+        return int(self.plan_.footprint[0] * times_larger(self, x)) * len(self.posterior_.weights)
 
     def _offset(self, x: Inputs, offset: Any, exposure: Any) -> Tensor | None:
         return offset_of(self, x, offset, exposure, needed=self.offset_)
@@ -300,11 +304,10 @@ class Supervised(LinearReports, Reports, Estimator):
         An answer is of each of these entries, or of each `whole` row. What is made of a block on its way through the
         network is bounded, however many rows there are.
         """
-        work, width = self.plan_.footprint
-        larger, members = times_larger(self, x), len(self.posterior_.weights)
-        each = members * max(int(width * larger), row_size(x))
+        width, members = int(self.plan_.footprint[1] * times_larger(self, x)), len(self.posterior_.weights)
+        each = members * max(width, row_size(x))
         step = max(1, min(LEAST, MOST // each), BLOCK // each)
-        with threads_for(int(work * larger) * members * min(step, len(x))):
+        with threads_for(self._work(x) * min(step, len(x))):
             if len(x) <= step:
                 return answer(x, slice(None))
             offsets = offsets_of_targets(self, x)
@@ -378,23 +381,3 @@ class Supervised(LinearReports, Reports, Estimator):
 def as_array(values: Tensor) -> np.ndarray:
     """A tensor of any device as a numpy array."""
     return values.cpu().numpy()
-
-
-@contextmanager
-def _in_range(inference: Inference) -> Iterator[None]:
-    """Numbers beyond what the machine can hold are an error that says what to do."""
-    try:
-        yield
-    except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
-        raise TrainingError(
-            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or too different "
-            "in size; standardise them first."
-        ) from error
-
-
-def _check_parameters(posterior: Posterior) -> None:
-    for name, value in posterior.parameters.items():
-        if not bool(torch.isfinite(value).all()):
-            raise TrainingError(
-                f"The fit ended with parameters that are not finite ({name}); standardise X and y first."
-            )

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
 
-from ...core.errors import ApproximationWarning, DataError, ModelFileError
+from ...core.errors import ApproximationWarning, DataError, ModelFileError, TrainingError
 from ...data.rows import Inputs, Rows
+from ...inference import Inference, Posterior
 from ...likelihoods.special import exp_limit
 from ...networks.layers.graph import mostly_zero
 from ...networks.layers.standardise import SMALLEST, Statistics, statistics
 from .build import Plan
 
-__all__ = ["check_restored", "check_units", "input_units"]
+__all__ = ["check_parameters", "check_restored", "check_units", "in_range", "input_units"]
 
 COARSE = 0.01
 """Steps between the numbers of a column, in units of its scale, from which on rounding is worth a word."""
@@ -55,6 +57,27 @@ def check_units(inputs: Statistics | None, unit: Tensor | None, dtype: torch.dty
     if inputs is not None:
         _check_inputs(inputs, dtype)
         _warn_of_rounding(inputs, dtype)
+
+
+@contextmanager
+def in_range(inference: Inference) -> Iterator[None]:
+    """Numbers beyond what the machine can hold are an error that says what to do."""
+    try:
+        yield
+    except (torch.linalg.LinAlgError, OverflowError, ZeroDivisionError) as error:  # type: ignore[attr-defined]
+        raise TrainingError(
+            f"{inference!r} cannot solve for the parameters: X or y has numbers that are too large, or too different "
+            "in size; standardise them first."
+        ) from error
+
+
+def check_parameters(posterior: Posterior) -> None:
+    """Raise a `TrainingError` for a fit that left the numbers."""
+    for name, value in posterior.parameters.items():
+        if not bool(torch.isfinite(value).all()):
+            raise TrainingError(
+                f"The fit ended with parameters that are not finite ({name}); standardise X and y first."
+            )
 
 
 def _check_targets(unit: Tensor | None, dtype: torch.dtype) -> None:
