@@ -112,7 +112,8 @@ class Posterior:
         if getattr(self.module, "integer", False):
             return x
         cast = x.to(self.dtype)
-        check_cast(*(part.features if isinstance(part, Rows) else part for part in (x, cast)))
+        before, after = (part.features if isinstance(part, Rows) else part for part in (x, cast))
+        check_cast(before, after)
         return cast
 
     def eta(self, x: Inputs) -> Tensor:

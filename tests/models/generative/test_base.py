@@ -176,3 +176,17 @@ def test_an_integer_seed_repeats_its_draws():
 def test_bad_input_is_named(ask, message):
     with pytest.raises(DataError, match=message):
         ask(bell(inference=MAP(epochs=1)))
+
+
+def test_blocks_of_rows_are_filled_and_drawn_apart(monkeypatch):
+    """Rows that are alike but for their draws have draws of their own, however few rows are asked about together."""
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = likely.Flow("affine", layers=1, inference=MAP(epochs=1), random_state=0).fit(X)
+    gaps = np.column_stack([np.ones(100), np.full(100, np.nan)])
+    whole = model.impute(gaps)
+    monkeypatch.setattr("likely.models.generative.base.BLOCK", 1)
+    assert len(np.unique(model.impute(gaps, draws=1, random_state=0)[0][:, 1])) == 100
+    assert len(np.unique(model.sample(100, random_state=0)[:, 1])) == 100
+    filled = model.impute(gaps)
+    assert len(np.unique(filled[:, 1])) == 100
+    assert filled[:, 1].mean() == pytest.approx(whole[:, 1].mean(), abs=6 * whole[:, 1].std() / 10 * 2**0.5)

@@ -113,10 +113,13 @@ class _Generative(_Fitting):
         """New rows in the form of X, with their codes, from what is given of each row (None if nothing is)."""
         parts: list[tuple[Tensor, Tensor | None]] = []
         owners = self._members_of(count, seed)
+        step = self._block()
         for member, rows in owners:
-            own = [None if part is None else part[rows] for part in given]
-            with self._question(spread(seed, member + 2)[member + 1]), threads_for(self._footprint()[0] * len(rows)):
-                parts.append(ask(self.posterior_, member, "drawn", len(rows), *own))
+            work = self._footprint()[0] * min(step, len(rows))
+            with self._question(spread(seed, member + 2)[member + 1]), threads_for(work):
+                for block in rows.split(step):
+                    own = [None if part is None else part[block] for part in given]
+                    parts.append(ask(self.posterior_, member, "drawn", len(block), *own))
         order = torch.cat([rows for _, rows in owners]).argsort()
         new = self.form_.given(self._as_recorded(torch.cat([self._cpu(x) for x, _ in parts])[order]))
         hidden = [self._cpu(code) for _, code in parts if code is not None]
@@ -128,12 +131,17 @@ class _Generative(_Fitting):
         With `draws`, so many fillings drawn from that distribution: (draws, n, …), or a list of tables.
         """
         x, given = self._asked(X, condition, cast=False)
-        count = FILLED if draws is None else count_of(draws, "draws")
-        seed = self._seed(random_state) if draws is not None else self._seed_of_question(random_state, 0)
-        filled = self._completed(x.double(), given, count, seed)
+        x = x.double()
         if draws is not None:
+            filled = self._completed(x, given, count_of(draws, "draws"), self._seed(random_state))
             return [self.form_.given(rows) for rows in filled] if self.form_.columns else filled.numpy()
-        return self.form_.given(self._summary(x.double(), filled), x.isnan())
+        seed, out = self._seed_of_question(random_state, 0), x.clone()
+        blocks = x.flatten(1).isnan().any(1).nonzero().ravel().split(self._filled_together(FILLED))
+        for number, rows in enumerate(blocks if x.isnan().any() else ()):
+            own = None if given is None else given[rows]
+            filled = self._completed(x[rows], own, FILLED, spread(seed, number)[-1] if number else seed)
+            out[rows] = self._summary(x[rows], filled)
+        return self.form_.given(out, x.isnan())
 
     def _summary(self, x: Tensor, filled: Tensor) -> Tensor:
         """The mean of draws (draws, n, *shape) where x is missing; for labels the most frequent one."""
@@ -152,17 +160,19 @@ class _Generative(_Fitting):
         if not len(rows):
             return out
         self.columns_.check(x.flatten(1))
-        step = max(1, BLOCK // (self._footprint()[1] * draws))
+        step = self._filled_together(draws)
         for member, own in self._members_of(draws, seed):
-            for part in rows.split(step):
-                given = None if condition is None else condition[part]
-                inputs = self._placed(x[part])
-                with self._question(spread(seed, member + 2)[member + 1]):
+            with self._question(spread(seed, member + 2)[member + 1]):  # once: blocks do not share their draws
+                for part in rows.split(step):
+                    given = None if condition is None else condition[part]
+                    inputs = self._placed(x[part])
                     new = self._cpu(ask(self.posterior_, member, "complete", inputs, given, len(own)))
-                new = self._as_recorded(new)
-                gaps = x[part].isnan()
-                out[own[:, None], part] = torch.where(gaps, new, x[part])
+                    out[own[:, None], part] = torch.where(x[part].isnan(), self._as_recorded(new), x[part])
         return out
+
+    def _filled_together(self, draws: int) -> int:
+        """Rows that are filled at once."""
+        return max(1, BLOCK // (self._footprint()[1] * draws))
 
     # --- helpers ------------------------------------------------------------------------------------------------
     def _block(self, draws: int = 1) -> int:
