@@ -17,7 +17,16 @@ from torch import Tensor
 from .errors import DataError
 from .quiet import quiet
 
-__all__ = ["as_rows", "as_weights", "check_cast", "check_finite", "check_length", "device_of", "keep_columns"]
+__all__ = [
+    "as_rows",
+    "as_weights",
+    "check_cast",
+    "check_finite",
+    "check_length",
+    "check_squares",
+    "device_of",
+    "keep_columns",
+]
 
 NUMERIC = ("int", "uint", "float", "bool", "decimal")
 """How the names of column types begin that are numbers, in pandas and polars."""
@@ -143,22 +152,16 @@ def as_weights(sample_weight: Any, x: Sized) -> Tensor | None:
 
 
 def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = False) -> None:
-    """Raise a `DataError` with the position of the first NaN or infinity; with `missing`, of the first infinity.
-
-    A number whose square no float64 holds is as good as one: it would spoil the answers about other rows.
-    """
-    if not x.is_floating_point() or bool(torch.isfinite(torch.linalg.vector_norm(x))):
+    """Raise a `DataError` with the position of the first NaN or infinity; with `missing`, of the first infinity."""
+    if not x.is_floating_point() or bool(torch.isfinite(x.sum())):
         return
     for start in range(0, len(x), 65536):
         block = x[start : start + 65536]
-        bad = block.isinf() | (block.abs() > FURTHEST)
-        bad = (bad if missing else bad | block.isnan()).nonzero()
+        bad = (torch.isinf(block) if missing else ~torch.isfinite(block)).nonzero()
         if len(bad):
             place = [int(i) for i in bad[0]]
             value = x[start : start + 65536][tuple(place)].item()
             shown = "NaN" if value != value else f"infinity ({'inf' if value > 0 else '-inf'})"
-            if math.isfinite(value):
-                shown = f"{value:.3g}, whose square is beyond all numbers,"
             row, rest = place[0] + start, place[1:]
             column = f", column {columns[rest[0]]!r}" if columns is not None and rest else ""
             column = column or (f", column {rest[0]}" if len(rest) == 1 else f", position {rest}" if rest else "")
@@ -166,6 +169,25 @@ def check_finite(x: Tensor, name: str, columns: Any = None, *, missing: bool = F
                 f"{name} contains {shown} at row {row}{column}; drop or fill such values first "
                 "(likely.TableModel fills missing ones in tables)."
             )
+
+
+def check_squares(x: Tensor) -> Tensor:
+    """Rows (n, d) as they are; a `DataError` for numbers whose square no float64 holds.
+
+    Distances of rows are of squares: one such number would spoil the answers about all other rows.
+
+    >>> check_squares(torch.tensor([[1.0, -1e160]], dtype=torch.float64))
+    Traceback (most recent call last):
+    likely.core.errors.DataError: X contains -1e+160 at row 0, column 1, whose square is beyond all numbers. ...
+    """
+    if not x.is_floating_point() or not x.numel() or bool(x.abs().amax() <= FURTHEST):
+        return x
+    place = (x.abs() > FURTHEST).nonzero()[0].tolist()
+    where = f"row {place[0]}, column {place[1]}" if len(place) == 2 else f"row {place[0]}, position {place[1:]}"
+    raise DataError(
+        f"X contains {float(x[tuple(place)]):.3g} at {where}, whose square is beyond all numbers. Is it an error? Rows "
+        "must be in the units of those of fit."
+    )
 
 
 def check_cast(before: Tensor, after: Tensor, name: str = "X") -> None:

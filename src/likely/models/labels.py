@@ -81,7 +81,7 @@ def as_entries(y: Any, dtype: Any = None) -> np.ndarray:
             input_name="y",
         )
     except (TypeError, ValueError) as error:
-        reason = str(error).partition("\n")[0]
+        reason = str(error).partition("\n")[0].rstrip(".")
         if "could not convert string" in reason:
             text = reason.partition(": ")[2]
             raise DataError(f"y has text ({text}) where numbers are needed; for labels use Classifier.") from error

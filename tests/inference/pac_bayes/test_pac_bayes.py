@@ -30,14 +30,14 @@ def labelled(rng, rows, noise=0.1, columns=2):
     return X, (X[:, 0] > 0) ^ (rng.random(rows) < noise)
 
 
-def test_the_bound_holds_in_all_of_20_runs(seed):
+def test_the_bound_holds_in_95_of_100_runs(seed):
     """Labels x₁ > 0 flipped with probability 0.1; members are draws of q, whose mean error is the randomised one's.
 
-    A run may miss with probability 0.05. These bounds are looser: they lie 0.36 ± 0.03 above the error, so
-    that not a single miss of 20 is by chance; nor is a mean of 0.57 ± 0.04/√20 above 0.63, 6 standard errors away.
+    A run may miss with probability 0.05. These bounds are looser: they lie 0.36 ± 0.03 above the error, so that not one
+    miss is by chance; nor is a mean of 0.57 ± 0.04/√100 above 0.6, 7 standard errors away.
     """
     held, bounds = 0, []
-    for run in range(20 * seed, 20 * seed + 20):
+    for run in range(100 * seed, 100 * seed + 100):
         rng = np.random.default_rng(run)
         X, y = labelled(rng, 100)
         model = Classifier(inference=QUICK, random_state=run).fit(X, y)
@@ -46,8 +46,8 @@ def test_the_bound_holds_in_all_of_20_runs(seed):
         error = np.mean((eta > 0) != target)
         held += error <= model.posterior_.info["bound"]
         bounds.append(model.posterior_.info["bound"])
-    assert held == 20
-    assert np.mean(bounds) < 0.63
+    assert held >= 95
+    assert np.mean(bounds) < 0.6
 
 
 def test_the_bound_is_far_below_1(rng):

@@ -80,7 +80,7 @@ def test_targets_that_rounding_would_hide_are_named():
 
 
 def test_columns_that_a_cast_would_lose_are_named():
-    with pytest.raises(DataError, match=r"Column 1 of X has values of about 1e\+300, beyond what float32 training"):
+    with pytest.raises(DataError, match=r"Column 1 of X has values of about 1e\+300 beyond what float32 training"):
         check_units(of([0.0, 1e300], [1.0, 1.0]), None, torch.float32)
     with pytest.raises(DataError, match=r"Column 0 of X has values of about 1e\+38"):
         check_units(of([0.0, 0.0], [1e38, 1.0]), None, torch.float32)

@@ -26,7 +26,7 @@ from ...core.errors import DataError, LikelyError, ModelFileError, SpecError
 from ...core.random import isolated, seed_of, spread
 from ...core.spec import Spec, as_spec
 from ...core.threads import factorisation, threads_for
-from ...core.validation import as_rows, as_weights, check_level
+from ...core.validation import as_rows, as_weights, check_level, check_squares
 from ...kernels import RBF, Kernel, KernelModule
 from ...kernels.cholesky import ROUGHER, report_jitter, root_of
 from ...likelihoods import Likelihood, Normal, Target
@@ -331,7 +331,7 @@ class GaussianProcess(Scored, Labelled):
 
     def _points(self, X: Any) -> Tensor:
         self._check_fitted()
-        x = as_rows(self, X, reset=False).double()
+        x = check_squares(as_rows(self, X, reset=False).double())
         if x.shape[1:] != self.X_train_.shape[1:]:
             raise DataError(
                 f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {self.X_train_.shape[1:]}."

@@ -13,7 +13,7 @@ from torch import Tensor
 from ...core.errors import DataError, ModelFileError, TrainingError
 from ...core.spec import as_spec
 from ...core.threads import factorisation, threads_for
-from ...core.validation import as_rows, check_length
+from ...core.validation import as_rows, check_length, check_squares
 from ...kernels import Kernel, KernelModule
 from ...kernels.gram import gram
 from ..labels import as_entries
@@ -73,7 +73,7 @@ class KernelMachine(Scored):
     def _read(self, X: Any) -> Tensor:
         """Rows at the door, like those of the fit."""
         self._check_fitted()
-        x, kept = as_rows(self, X, reset=False), self._rows_kept
+        x, kept = check_squares(as_rows(self, X, reset=False)), self._rows_kept
         if x.shape[1:] != kept.shape[1:]:
             raise DataError(
                 f"X has rows of shape {tuple(x.shape[1:])}; the model was fitted on {tuple(kept.shape[1:])}."

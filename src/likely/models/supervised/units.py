@@ -97,9 +97,9 @@ def _check_inputs(inputs: Statistics, dtype: torch.dtype) -> None:
     size = torch.maximum(scale, inputs.centre.abs().reshape(-1))
     column = int(size.argmax())
     if not float(size[column]) < torch.finfo(dtype).max / FURTHER:
+        about = f" of about {float(size[column]):.1g}" if bool(size[column].isfinite()) else ""
         raise DataError(
-            f"Column {column} of X has values of about {float(size[column]):.1g}, beyond what {kind} training can "
-            "hold; rescale it first."
+            f"Column {column} of X has values{about} beyond what {kind} training can hold; standardise it first."
         )
     column = int(scale.argmin())
     if float(scale[column]) <= SMALLEST:
