@@ -12,16 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd import Function, forward_ad
+from torch.autograd import Function
 from torch.nn import functional
+
+from .halves import loops_take
 
 __all__ = ["batch_norm"]
 
 LINE = 512
 """Numbers, at most, of the rows that the loop takes as one; a power of 2."""
-
-FEW = 4
-"""Threads up to which one pass by the loop is faster than torch's, which all of them share."""
 
 
 def batch_norm(
@@ -52,12 +51,8 @@ def batch_norm(
 
 def _compiles(x: Tensor, *others: Tensor | None) -> bool:
     """Whether the loop takes them: on a processor, outside of transformations of functions."""
-    known = x.dtype == torch.bfloat16 and x.device.type == "cpu" and torch.get_num_threads() <= FEW
-    if not known or not x.numel() or torch._C._are_functorch_transforms_active():
-        return False
     parts = [part for part in others if part is not None and part.dtype == torch.float32 and part.shape == x.shape[1:]]
-    dual = any(forward_ad.unpack_dual(part).tangent is not None for part in (x, *parts))
-    return len(parts) == len(others) and not dual
+    return len(parts) == len(others) and loops_take(x, *parts)
 
 
 class _BatchNorm(Function):

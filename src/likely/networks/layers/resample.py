@@ -22,6 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ...core.errors import DataError, SpecError
+from .max_pool import max_pool
 from .memory_order import ordered
 
 __all__ = [
@@ -57,7 +58,7 @@ class Downsample(nn.Module):
         if self.how == "stride":
             return x[..., :: self.factor] if x.ndim == 3 else x[..., :: self.factor, :: self.factor]
         if self.how == "max":
-            return functional.max_pool1d(x, self.factor) if x.ndim == 3 else functional.max_pool2d(x, self.factor)
+            return functional.max_pool1d(x, self.factor) if x.ndim == 3 else max_pool(x, self.factor)
         return functional.avg_pool1d(x, self.factor) if x.ndim == 3 else functional.avg_pool2d(x, self.factor)
 
     def extra_repr(self) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-__all__ = ["differentiate", "standardise"]
+__all__ = ["differentiate", "standardise", "widened"]
 
 COMPILED = {"cache": True, "error_model": "numpy", "fastmath": {"contract", "nsz", "reassoc"}, "nogil": True}
 BLOCK = 128
@@ -34,7 +34,7 @@ def standardise(
     least = np.float32(0 if rectified else -np.inf)
     for i in range(lines):
         for j in range(width):
-            value = _widened(x[i, j]) * factor[j] + constant[j]
+            value = widened(x[i, j]) * factor[j] + constant[j]
             out[i, j] = _rounded(least if value <= least else value)
 
 
@@ -68,8 +68,8 @@ def differentiate(
     b, c = _repeated(of_x, width), _repeated(rest, width)
     for i in range(lines):
         for j in range(width):
-            value = _widened(x[i, j])
-            g = _widened(gradient[i, j])
+            value = widened(x[i, j])
+            g = widened(gradient[i, j])
             g = np.float32(0) if value * factor[j] + constant[j] <= least else g
             by_x[i, j] = _rounded(g * factor[j] + (value * b[j] + c[j]))
 
@@ -84,7 +84,7 @@ def _line(
 
 
 @njit(inline="always", **COMPILED)  # type: ignore[untyped-decorator]
-def _widened(half: Any) -> Any:
+def widened(half: Any) -> Any:
     """The float32 whose upper half this is."""
     return np.uint32(np.uint32(half) << np.uint32(16)).view(np.float32)
 
@@ -105,7 +105,7 @@ def _sums(x: np.ndarray) -> np.ndarray:
         part[:] = 0
         for i in range(start, min(lines, start + BLOCK)):
             for j in range(width):
-                part[j] += _widened(x[i, j])
+                part[j] += widened(x[i, j])
         total += part
     return total
 
@@ -119,7 +119,7 @@ def _squares(x: np.ndarray, mean: np.ndarray) -> np.ndarray:
         part[:] = 0
         for i in range(start, min(lines, start + BLOCK)):
             for j in range(width):
-                apart = _widened(x[i, j]) - mean[j]
+                apart = widened(x[i, j]) - mean[j]
                 part[j] += apart * apart
         total += part
     return total
@@ -138,8 +138,8 @@ def _sums_and_products(
         crossed[:] = 0
         for i in range(start, min(lines, start + BLOCK)):
             for j in range(width):
-                value = _widened(x[i, j])
-                g = _widened(gradient[i, j])
+                value = widened(x[i, j])
+                g = widened(gradient[i, j])
                 g = np.float32(0) if value * factor[j] + constant[j] <= least else g
                 part[j] += g
                 crossed[j] += g * (value - mean[j])
