@@ -11,10 +11,12 @@ from likely.likelihoods import Gamma, NegativeBinomial, Normal, StudentT
 from likely.priors import Flat
 
 
+@pytest.mark.filterwarnings("ignore:Newton stopped after")  # where few rows say that ν is infinite
 @pytest.mark.parametrize(
     "likelihood", [Normal("input"), Gamma(), NegativeBinomial(), StudentT(df="learned")], ids=lambda spec: repr(spec)
 )
 def test_it_is_the_hessian_of_the_log_likelihood(likelihood, seed):
+    """At whatever parameters the fit has ended."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randn(40, 2, generator=generator, dtype=torch.float64)
     y = (4 * torch.randn(40, generator=generator, dtype=torch.float64).exp()).ceil()  # far ones, so that ν is finite
