@@ -111,7 +111,7 @@ def test_no_attack_wins_inside_a_certified_radius(images, name, certificate, nor
 
 
 def test_intervals_hold_what_networks_give(images):
-    """Random points of the ball stay inside, layer by layer; and a larger ball certifies less."""
+    """A larger ball certifies less, and what is certified within a radius is so to the last bit of that number."""
     X, y = images
     model = fitted(NETWORKS["conv"], X, y)
     radii = [0.001, 0.01, 0.1]
@@ -119,8 +119,10 @@ def test_intervals_hold_what_networks_give(images):
     assert certified == sorted(certified, reverse=True)
     largest = certify_by_intervals(model, X).radius
     for radius in radii:
-        sure = ~certify_by_intervals(model, X, radius).abstained
-        np.testing.assert_array_equal(sure, largest >= radius)
+        found = certify_by_intervals(model, X, radius)
+        np.testing.assert_array_equal(~found.abstained, largest >= radius)
+        np.testing.assert_array_equal(found.radius, np.where(largest >= radius, radius, 0.0))
+        assert found.accuracy(y, radius) == np.mean((found.predicted == y) & (largest >= radius))
 
 
 def test_a_row_is_certified_by_itself(images, clouds, linear):

@@ -111,13 +111,14 @@ def certify_by_intervals(model: Any, X: Any, radius: float | None = None) -> Cer
             return (least.scatter(1, label.unsqueeze(1), math.inf) > 0).all(1)
 
         if radius is not None:
-            return torch.where(holds(torch.full((len(x),), radius, dtype=x.dtype)), radius, 0.0)
+            asked = torch.full((len(x),), radius, dtype=x.dtype)  # in float32 it would be another number
+            return torch.where(holds(asked), asked, torch.zeros_like(asked))
         low, high = (torch.full((len(x),), end, dtype=x.dtype) for end in (-OCTAVES, OCTAVES))
         for _ in range(HALVINGS):
             middle = (low + high) / 2
             sound = holds(middle.exp2())
             low, high = torch.where(sound, middle, low), torch.where(sound, high, middle)
-        return torch.where(low > -OCTAVES, low.exp2(), 0.0)
+        return torch.where(low > -OCTAVES, low.exp2(), torch.zeros_like(low))
 
     if radius is not None:
         _members(model)
