@@ -17,10 +17,10 @@ import pytest
 import torch
 from scipy.stats import t
 
-hypothesis.settings.register_profile("likely", deadline=None, derandomize=True, database=None, max_examples=50)
-hypothesis.settings.load_profile("likely")
+from tests.shift import SHIFT
 
-SHIFT = int(os.environ.get("LIKELY_SEED_SHIFT", "0"))
+hypothesis.settings.register_profile("likely", deadline=None, derandomize=not SHIFT, database=None, max_examples=50)
+hypothesis.settings.load_profile("likely")
 
 
 def pytest_addoption(parser):

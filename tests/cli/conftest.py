@@ -57,7 +57,7 @@ def refused() -> Callable[..., None]:
 def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A table with every kind of column: numbers with gaps, text, booleans, dates, a constant, an identifier."""
     rng, n = np.random.default_rng(0), 120
-    age, city = rng.normal(40, 12, n).round(1), rng.choice(["Oslo", "Bergen", "Å, i Lofoten"], n)
+    age, city = rng.normal(40, 12, n).round(1), rng.permutation(["Bergen"] * 50 + ["Oslo"] * 40 + ["Å, i Lofoten"] * 30)
     member = rng.random(n) < 0.4
     spend = (5 + 0.1 * age + 2.0 * member + rng.normal(0, 1, n)).round(2)
     frame = pl.DataFrame(

@@ -30,7 +30,7 @@ __all__ = ["wasserstein"]
 
 _LEVELS = np.array([0.0, 1e-9, 1e-6, 1e-4, 1e-3, 0.01, *np.arange(0.05, 0.5, 0.05), 0.5])
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
-_TOLERANCE, _NARROW = 1e-11, 2.0**-22
+_TOLERANCE, _NARROW = 1e-11, 2.0**-28
 
 
 class Atoms(NamedTuple):

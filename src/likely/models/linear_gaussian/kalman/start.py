@@ -141,10 +141,12 @@ def _best_size(data: Observed, system: System, learn: frozenset[str]) -> System:
 
     level = before - before.max()
     begins = [(level + np.log(fraction)).clip(*BOUNDS) for fraction in (1e-1, 1e-3)]
-    options = {"method": "L-BFGS-B", "bounds": [BOUNDS] * len(noisy), "options": {"ftol": 1e-6}}
-    optima = [minimize(cost, begin, **options) for begin in begins]
+    options = {"method": "L-BFGS-B", "bounds": [BOUNDS] * len(noisy), "options": {"ftol": 1e-9, "eps": 1e-3}}
+    origin = cost(begins[0])  # the search ends by a fraction of the cost, which the unit of x shifts
+    optima = [minimize(lambda sizes: cost(sizes) - origin, begin, **options) for begin in begins]
     best = min(optima, key=lambda optimum: optimum.fun)
-    return sized(best.x) if best.fun < cost(before) else system
+    known = before.clip(*BOUNDS)  # variances of 1 beside x in thousands have no density that rounding leaves
+    return sized(best.x if best.fun < cost(known) - origin else known)
 
 
 def _disturbed(system: System, learn: frozenset[str], seed: int) -> System:
