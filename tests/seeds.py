@@ -1,7 +1,7 @@
 """How often each test fails when all seeds are others: `python -m tests.seeds 1-50 tests/sampling -k gibbs`.
 
-A process reads the libraries once and is forked for each shift (see `tests/shift.py`), two at a time. What follows the shifts is for
-pytest. It prints, and appends to the file that `SEEDS_LOG` names, which tests failed at which shifts; details lie in `SEEDS_OUT`.
+A process reads the libraries once and is forked for each shift (see `tests/shift.py`), `CORES` at a time. What follows
+the shifts is for pytest. Messages and times lie in the folder that `SEEDS_OUT` names, or in a temporary one.
 """
 
 import contextlib
@@ -14,7 +14,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-os.environ.setdefault("LIKELY_SEED_SHIFT", "1")  # the doors for seeds are replaced before anything is read that keeps one
+os.environ.setdefault("LIKELY_SEED_SHIFT", "1")  # seeds shift before anything is read that keeps a door for them
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests import shift

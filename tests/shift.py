@@ -1,7 +1,9 @@
-"""Another seed wherever one is fixed, in a test, in the library that it calls and in scikit-learn: an outcome that hangs on one
-set of draws shows itself. `LIKELY_SEED_SHIFT=1 pytest tests` moves all of them; 0, the default, leaves them as written.
+"""Another seed wherever one is fixed, in a test, in the library that it calls and in scikit-learn.
 
-`python -m tests.shift 1-50 tests/sampling` counts the failures of each test over fifty shifts.
+An outcome that hangs on one set of draws shows itself. `LIKELY_SEED_SHIFT=1 pytest tests` moves all of them; 0, the
+default, leaves them as written.
+
+`python -m tests.seeds 1-50 tests/sampling` counts the failures of each test over fifty shifts.
 """
 
 import os
@@ -15,14 +17,14 @@ STEP = 1_000_003  # further apart than seeds of one test lie
 
 
 def shifted(seed):
-    """The seed in place of this one, or as it was where it is not an integer (None, a generator, a sequence of seeds)."""
+    """The seed in place of this one, or as it was where it is not an integer (None, a generator, a sequence)."""
     if isinstance(seed, int | np.integer) and not isinstance(seed, bool):
         return (int(seed) + SHIFT * STEP) % 2**32
     return seed
 
 
 def install():
-    """Replaces the doors for seeds of numpy and torch by ones that shift, here and in processes that this one starts."""
+    """Replaces the doors for seeds of numpy and torch by ones that shift, here and in processes that start here."""
     default_rng, set_numpy, set_torch = np.random.default_rng, np.random.seed, torch.manual_seed
     numpys = np.random.RandomState
 

@@ -1,4 +1,4 @@
-"""Python runs this in every process that a test starts while seeds are shifted: there they shift too, once torch is loaded."""
+"""Python runs this in every process that a test starts while seeds are shifted: there they shift too."""
 
 import importlib.util
 import sys
@@ -8,7 +8,7 @@ from pathlib import Path
 class AfterTorch:
     """Finds torch as ever, and shifts seeds when it has been read: a process that does without torch stays without it.
 
-    It stays until torch is read: others ask only whether torch is there.
+    It stays until then: some libraries only ask whether torch is there.
     """
 
     def find_spec(self, name, path=None, target=None):
