@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORES ?= 2
 
-.PHONY: demo test lint types contracts unit portable matrix pictures bench clean
+.PHONY: demo test lint types contracts unit portable seeds matrix pictures bench clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,11 @@ PORTABLE ?= -m "not matrix" $(NUMERICAL)
 portable: $(VENV)/.tested  ## the numerical tests on simulated machines; PORTABLE="-m sensitive tests" for the quick part
 	env $(PRESCOTT) $(BIN)/pytest -n $(CORES) --dist worksteal $(PORTABLE)
 	env $(HASWELL) $(BIN)/pytest -n $(CORES) --dist worksteal $(PORTABLE)
+
+SEEDS ?= 1-50 -m "not matrix" $(NUMERICAL)
+
+seeds: $(VENV)/.tested  ## how often tests fail when every seed is another; SEEDS="1-50 tests/sampling" for some of them
+	CORES=$(CORES) $(BIN)/python -m tests.seeds $(SEEDS)
 
 matrix: $(VENV)/.tested  ## every likelihood × network × prior × inference
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n $(CORES) --dist worksteal -m matrix tests/common

@@ -16,22 +16,10 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import t
-
 from tests.shift import SHIFT
 
 hypothesis.settings.register_profile("likely", deadline=None, derandomize=not SHIFT, database=None, max_examples=50)
 hypothesis.settings.load_profile("likely")
-
-
-def pytest_addoption(parser):
-    parser.addoption("--seeds", type=int, default=1, help="run each test that takes `seed` with so many of them")
-
-
-def pytest_generate_tests(metafunc):
-    count = metafunc.config.getoption("--seeds")
-    given = any("seed" in mark.args[0] for mark in metafunc.definition.iter_markers("parametrize"))
-    if count > 1 and "seed" in metafunc.fixturenames and not given:
-        metafunc.parametrize("seed", range(SHIFT, SHIFT + count))
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +49,7 @@ def _defaults():
 
 @pytest.fixture
 def seed():
-    """The seed of a statistical test: 0, or what `make portable` shifts it to. Such a test passes for all but a few:
-
-    `pytest --seeds 50 tests/sampling` counts how many.
-    """
+    """The seed of a statistical test: 0, or what `make portable` and `make seeds` shift it to."""
     return SHIFT
 
 

@@ -3,7 +3,7 @@
 An outcome that hangs on one set of draws shows itself. `LIKELY_SEED_SHIFT=1 pytest tests` moves all of them; 0, the
 default, leaves them as written.
 
-`python -m tests.seeds 1-50 tests/sampling` counts the failures of each test over fifty shifts.
+`make seeds SEEDS="1-50 tests/sampling"` counts the failures of each test over fifty shifts.
 """
 
 import os
