@@ -12,8 +12,9 @@ from likely.likelihoods import Bernoulli, Binomial, Categorical, NegativeBinomia
 from likely.models.mixtures import sparse_classes
 
 RNG = np.random.default_rng(0)
-DENSE = RNG.poisson([0.2, 0.5, 2.0, 0.1], size=(90, 4)).astype(float)
+DENSE = RNG.poisson([0.2, 0.5, 2.0, 0.1], size=(90, 4)).clip(max=6).astype(float)
 DENSE[:60, 0] = 0  # what the last rows show, the first ones do not
+DENSE[60:63] = [1, 2, 7, 1]  # a column that is constant in a class has a variance of 1e-9: sums lose all but 7 digits
 Y, WEIGHT = np.arange(90) % 3, RNG.uniform(0, 2, 90)
 LIKELIHOODS = [Normal(), Poisson(), Categorical(), Binomial(20), [Normal(), Poisson(), Poisson(), Normal()]]
 

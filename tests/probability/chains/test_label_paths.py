@@ -21,7 +21,7 @@ def fields(members, scale=1.0):
 
 
 def weights_of(members):
-    return torch.arange(1.0, members + 1) / sum(range(1, members + 1))
+    return torch.arange(1, members + 1, dtype=torch.float64) / sum(range(1, members + 1))
 
 
 def enumerated(given, weights, row):
@@ -31,7 +31,7 @@ def enumerated(given, weights, row):
     paths = torch.tensor(list(itertools.product(range(STATES), repeat=own.shape[1])))
     inside = own[:, torch.arange(own.shape[1]), paths].sum(-1) + transition[:, paths[:, :-1], paths[:, 1:]].sum(-1)
     score = first[:, paths[:, 0]] + inside + last[:, paths[:, -1]]
-    return paths, weights.double() @ score.softmax(-1)
+    return paths, weights @ score.softmax(-1)
 
 
 @pytest.mark.parametrize("members", [1, 3])
