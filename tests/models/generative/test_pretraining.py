@@ -31,20 +31,40 @@ def small(**options):
 
 
 def test_the_mixture_of_the_start_has_the_moments_of_the_codes():
-    """Σ π_c μ_c is the mean of the codes, and Σ π_c (Σ_c + μ_c μ_cᵀ) their second moment: exact after a step of EM."""
+    """Those of draws from q, exact after a step of EM: Σ π_c μ_c is their mean, and their second moment
+
+    Σ π_c (Σ_c + μ_c μ_cᵀ) = E[μ μᵀ + diag σ²].
+    """
     model = small().fit(BLOBS)
     module = model.posterior_.module_of(0)
     rows = Dataset(torch.as_tensor(BLOBS), None, None, torch.float32)
     start_mixture(module, rows, 0)
     prior = module.codes.prior
     with torch.no_grad():
-        codes = module.codes.seen(module.encoded(rows.x.float(), None))[-1][0]
+        codes, log_scale = module.codes.seen(module.encoded(rows.x.float(), None))[-1]
         weights = torch.softmax(prior.logits, 0)
         precision = prior.factors().mT @ prior.factors()
         products = prior.mean.unsqueeze(-1) * prior.mean.unsqueeze(-2)
         mean, second = weights @ prior.mean, torch.einsum("c,cij->ij", weights, precision.inverse() + products)
     torch.testing.assert_close(mean, codes.mean(0), rtol=1e-3, atol=1e-3)
-    torch.testing.assert_close(second, codes.T @ codes / len(codes), rtol=1e-2, atol=1e-2)
+    expected = codes.T @ codes / len(codes) + torch.diag((2 * log_scale).exp().mean(0))
+    torch.testing.assert_close(second, expected, rtol=1e-2, atol=1e-2)
+
+
+def test_groups_of_means_nearer_than_q_is_wide_keep_their_components():
+    """Circles of radius 0.01 and 0.4, 1 apart, under q with σ = 0.2.
+
+    A component as narrow as the small one would lose it to the other: draws from q lie far outside of it.
+    """
+    angles = 2 * np.pi * torch.arange(300) / 150
+    circle, large = torch.stack([angles.cos(), angles.sin()], 1), torch.arange(300).unsqueeze(1) >= 150
+    means = torch.where(large, torch.tensor([1.0, 0.0]) + 0.4 * circle, 0.01 * circle)
+    log_scale = torch.full((300, 2), 0.2).log()
+    module = small(latent_prior=Mixture(2, pretrain=1)).fit(BLOBS).posterior_.module_of(0)
+    module.encoded = lambda x, condition: torch.cat([means, 2 * (log_scale - module.codes.start)], 1)
+    start_mixture(module, Dataset(torch.as_tensor(BLOBS), None, None, torch.float32), 0)
+    groups = module.codes.prior.responsibilities(means, log_scale).argmax(1)
+    assert ((groups == groups[0]) == ~large[:, 0]).all()
 
 
 def test_a_linear_start_is_that_of_the_principal_components(monkeypatch):

@@ -1,6 +1,6 @@
 """A start for codes whose prior is a mixture: plain autoencoding, then a Gaussian mixture of the codes.
 
-    max Σ log p(x | z = E_q[z | x̃])     →     π, μ, Σ of a Gaussian mixture of the codes
+    max Σ log p(x | z = E_q[z | x̃])     →     π, μ, Σ of a Gaussian mixture of the codes z ~ q(z | x)
 
 x̃ is x, or x corrupted in ways that leave its group as it is: then the code has no place for them, and groups show
 that they would hide (a digit is the same one when turned a little).
@@ -86,17 +86,24 @@ class _Autoencoding(nn.Module):
 
 @torch.no_grad()
 def start_mixture(module: Any, data: Dataset, seed: int) -> None:
-    """Let the components of the prior be those of a Gaussian mixture of the codes of these rows."""
+    """Let the components of the prior be those of a Gaussian mixture of the codes of these rows.
+
+    Means of q are mixed, and Σ_c = Cov_c(μ) + E_c[diag σ²]: without the second term a group of near means would have a
+    component narrower than q, which then explains its codes worse than a wide component far away.
+    """
     prior = module.codes.prior
     assert isinstance(prior, MixtureModule)
     step = max(1, len(data) // ROWS)
     batches = [data.batch(slice(first, first + ROWS, step)) for first in range(0, len(data), ROWS)]
-    codes = [module.codes.seen(module.encoded(batch.x, batch.condition))[-1][0] for batch in batches]
-    points = torch.cat(codes).double().cpu().numpy()
+    codes = [module.codes.seen(module.encoded(batch.x, batch.condition))[-1] for batch in batches]
+    points, log_scale = (torch.cat(part).double().cpu().numpy() for part in zip(*codes, strict=True))
     components = len(prior.mean)
     if len(points) < components:
         raise DataError(f"X has {len(points)} rows, too few for the {components} components of the latent prior.")
     rough = EM(max_iter=200, tol=1e-3, starts=STARTS)
     mixture = GaussianMixture(components, covariance="full", inference=rough, random_state=seed).fit(points)
-    parts = (mixture.weights_, mixture.means_, mixture.covariances_)
+    belongs = mixture.predict_proba(points)
+    within = (belongs.T @ np.exp(2 * log_scale)) / np.maximum(belongs.sum(0), 1e-6)[:, None]
+    covariances = mixture.covariances_ + within[:, :, None] * np.eye(points.shape[1])
+    parts = (mixture.weights_, mixture.means_, covariances)
     prior.start(*(torch.from_numpy(np.array(part)) for part in parts))
