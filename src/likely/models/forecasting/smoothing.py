@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from numba import njit
+from scipy.ndimage import generate_binary_structure, minimum_filter
 from scipy.optimize import minimize
 from torch import distributions as td
 
@@ -31,7 +32,10 @@ __all__ = ["ExponentialSmoothing", "Smoother", "fit_smoothing"]
 
 LOW, HIGH = 1e-4, 0.9999
 """Bounds of the fractions, and of φ ≥ 0.8, as statsmodels has them."""
-STARTS = ((0.2, 0.05, 0.1, 0.98), (0.8, 0.01, 0.02, 0.9), (0.4, 0.2, 0.4, 0.95))
+GRID = ((0.003, 0.01, 0.03, 0.1, 0.3, 0.7, 0.95), (0.02, 0.2, 0.6, 0.98), (0.05, 0.5), (0.82, 0.93, 0.98))
+"""α, β / α, γ / (1 − α) and φ at which the likelihood, which has several tops, is looked at before it is climbed."""
+CLIMBS = 6
+"""At most, each from a point of the grid that is more likely than those beside it."""
 
 
 class ExponentialSmoothing(Dynamics):
@@ -145,8 +149,11 @@ def fit_smoothing(spec: ExponentialSmoothing, values: list[np.ndarray], season: 
         return 0.5 * count * np.log(max(total, 1e-300) / count) / count
 
     bounds = [(LOW, HIGH)] * sum(learned[:3]) + [(0.8, 0.98 if damped else 1.0)] * damped
-    starts = [np.array([s for s, on in zip(start, learned, strict=True) if on]) for start in STARTS]
-    starts = [np.clip(s, [b[0] for b in bounds], [b[1] for b in bounds]) for s in starts]
+    axes = [axis for axis, on in zip(GRID, learned, strict=True) if on]
+    grid = np.stack(np.meshgrid(*axes, indexing="ij"), -1)
+    losses = np.apply_along_axis(loss, -1, grid)
+    lowest = minimum_filter(losses, footprint=generate_binary_structure(losses.ndim, 1), mode="nearest") == losses
+    starts = grid[lowest][np.argsort(losses[lowest])][:CLIMBS]
     best = min((minimize(loss, s, method="L-BFGS-B", bounds=bounds) for s in starts), key=lambda fit: float(fit.fun))
     chosen = fractions(best.x)
     squares = sum(
