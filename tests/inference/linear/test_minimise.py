@@ -65,6 +65,33 @@ def test_a_hessian_that_is_too_small_is_damped_for_good():
     assert minimum.point.norm() < 1e-6
 
 
+class Bent:
+    """(y − x²)²/2 + 15x²/2 + y²/200: Gauss-Newton's Hessian has all but −2(y − x²) ∂²x² and 14 of the 15."""
+
+    def __init__(self, *, whole):
+        self.whole = whole
+
+    def value(self, point, *, hessian):
+        x, y = point.tolist()
+        gap = y - x * x
+        gradient = torch.tensor([-2 * x * gap + 15 * x, gap + 0.01 * y]).double()
+        matrix = torch.tensor([[4 * x * x + 1, -2 * x], [-2 * x, 1.01]]).double()
+        return gap * gap / 2 + 7.5 * x * x + y * y / 200, gradient, matrix if hessian else None
+
+    def left_out(self, point):
+        x, y = point.tolist()
+        return torch.diag(torch.tensor([14 - 2 * (y - x * x), 0.0]).double()) if self.whole else torch.nan
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_late_steps_take_what_gauss_newton_leaves_out(whole):
+    """Its own steps are damped so that 91 are needed."""
+    start, l1 = torch.tensor([2.0, 5.0]).double(), torch.zeros(2).double()
+    minimum = minimise(Bent(whole=whole), start, l1, max_iter=30 if whole else 200, tol=1e-14, convex=False)
+    assert minimum.converged
+    torch.testing.assert_close(minimum.point, torch.zeros(2).double(), rtol=0, atol=1e-6)
+
+
 class Plateau:
     """1 − exp(−θ²/2) of each number, with Gauss-Newton's curvature: flat far from 0."""
 

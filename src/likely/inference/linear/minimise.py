@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
@@ -27,12 +27,23 @@ KEEP = 1e-3
 CAUTION = 1e-2
 """The first damping where E is not convex."""
 
+ROUGH, AGAIN = 10, 5
+"""Steps by Gauss-Newton's Hessian before the whole one is asked for, and between tries where that is not positive."""
+
 
 class Energy(Protocol):
     """A smooth function with second-order information."""
 
     def value(self, point: Tensor, *, hessian: bool) -> tuple[float, Tensor, Tensor | None]:
         """E, ∇E and, if asked, a positive semidefinite Hessian (exact, Gauss-Newton or Fisher)."""
+        ...
+
+
+class Curved(Energy, Protocol):
+    """One that is not convex, whose positive semidefinite Hessian leaves something out."""
+
+    def left_out(self, point: Tensor) -> Tensor:
+        """What it leaves out; not numbers where that cannot be had."""
         ...
 
 
@@ -46,12 +57,16 @@ class Minimum:
     iterations: int
 
 
-def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: float, convex: bool = True) -> Minimum:
+def minimise(
+    energy: Energy | Curved, point: Tensor, l1: Tensor, *, max_iter: int, tol: float, convex: bool = True
+) -> Minimum:
     """Search from `point`. Stops once the squared Newton decrement (twice the gain still to be had) is below `tol`.
 
     Where E is not convex, a whole step of the quadratic model may lower E and yet lead to where every gradient is gone
     (saturated units): there the search begins damped, and less so as the model proves right (Levenberg, Marquardt).
+    Gauss-Newton's Hessian can stay wrong by any factor, and its steps then crawl: late ones take the whole Hessian.
     """
+    whole = None if convex else _Whole(energy)
     value, gradient, hessian = energy.value(point, hessian=True)
     assert hessian is not None
     objective = value + float(l1 @ point.abs())
@@ -82,16 +97,36 @@ def minimise(energy: Energy, point: Tensor, l1: Tensor, *, max_iter: int, tol: f
                 damping = 0.0 if damping < 1e-10 else damping * 0.1
             point, gradient, objective = target, after_gradient, reached
             hessian = hessian if after_hessian is None else after_hessian
+            if whole is not None and after_hessian is not None:
+                hessian = whole(hessian, point, iteration)
             continue
         if keep:
             _, _, hessian = energy.value(point, hessian=True)
             assert hessian is not None
+            hessian = hessian if whole is None else whole(hessian, point, iteration)
         damping = max(damping * 10, 1e-3)
         if damping > 1e12:
             break
     # at a kink gradients jump and steps crawl: what counts then is that next to nothing is left to gain
     small = plain <= 1e-6 * max(1.0, abs(objective))
     return Minimum(point, small, _smallest(hessian) < FADING * first, iteration)
+
+
+class _Whole:
+    """Gauss-Newton's Hessian with what it leaves out, once that is worth its price and where the sum is positive."""
+
+    def __init__(self, energy: Any) -> None:
+        self.energy, self.next = energy, ROUGH
+
+    def __call__(self, hessian: Tensor, point: Tensor, iteration: int) -> Tensor:
+        if iteration < self.next:
+            return hessian
+        whole = hessian + self.energy.left_out(point)
+        factor, info = torch.linalg.cholesky_ex(equilibrated(whole)[0])
+        if int(info) == 0 and float(factor.diagonal().min()) > 1e-5:
+            return whole
+        self.next = iteration + AGAIN
+        return hessian
 
 
 def _damped(hessian: Tensor, damping: float, convex: bool) -> Tensor:

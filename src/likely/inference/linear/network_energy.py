@@ -5,17 +5,25 @@ E(θ) = −Σ w log p(y | η(x; θ)) − log p(θ),   H ≈ Σ Jᵀ S J − ∂�
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 
 from ...core import distributed
 from ...networks.jacobian import Jacobian
+from ..dataset import Batch
 from ..objective import OnEta
 from ..parameters import FlatParameters
 from ..problem import Problem
 from ..settle import settle
 
 __all__ = ["NetworkEnergy"]
+
+TOGETHER = 32
+"""Rows of a Hessian that are asked for at once."""
 
 
 class NetworkEnergy:
@@ -48,6 +56,7 @@ class NetworkEnergy:
         """The prior's penalty rates of every parameter; 0 where it is not of that form."""
         start = self.start()
         rates = {name: self.problem.rates(name, value) for name, value in self.parameters.named(start).items()}
+        self._rated = all(rate is not None for rate in rates.values())
         l1, l2 = (
             self.parameters.spread_out(lambda name, kind=kind: getattr(rates[name], kind, 0.0), start)  # type: ignore[misc]
             for kind in ("l1", "l2")
@@ -84,3 +93,49 @@ class NetworkEnergy:
         value = float(total) - float(log_prior.detach())
         gradient = gradient if push is None else gradient - push
         return value, gradient, matrix + torch.diag(self._l2) if hessian else None
+
+    def left_out(self, point: Tensor) -> Tensor:
+        """What Gauss-Newton leaves out: −Σ w ∂log p/∂η · ∂²η, and the curvature of a prior that has no rates.
+
+        Not numbers where the network cannot be differentiated twice.
+        """
+        data, total = self.problem.data, torch.zeros(self.size, self.size, dtype=torch.float64)
+        try:
+            for batch in data.blocks(distributed.shard(len(data))):
+                total += self._left_out_of(batch, point)
+        except RuntimeError:
+            total += torch.nan
+        distributed.sum_(total)
+        if self._rated:
+            return total
+        prior = _second(lambda theta: -self.problem.smooth_log_prior(self.parameters.named(theta)), point)
+        return total + prior - torch.diag(self._l2)
+
+    def _left_out_of(self, batch: Batch, point: Tensor) -> Tensor:
+        """The part of some rows."""
+        objective = self.problem.objective
+        assert isinstance(objective, OnEta)
+        eta = self.jacobian.eta(batch.x, self.parameters.named(point))
+        y = batch.y.reshape(-1, *batch.y.shape[eta.ndim - 1 :])
+        score = objective.smooth_value_and_grad(eta.reshape(-1, eta.shape[-1]), y)[1]
+        score = score if batch.weight is None else score * batch.weight.reshape(-1, 1)
+
+        def pushed(theta: Tensor) -> Tensor:
+            eta = functional_call(self.module, (self.parameters.named(theta), self.jacobian.fixed), (batch.x,))
+            return -(score * eta.reshape(score.shape)).sum()
+
+        return _second(pushed, point)
+
+
+def _second(f: Callable[[Tensor], Tensor], point: Tensor) -> Tensor:
+    """∂²f, some rows at a time."""
+    with torch.enable_grad():
+        theta = point.clone().requires_grad_()
+        value = f(theta)
+        gradient = torch.autograd.grad(value, theta, create_graph=True)[0] if value.requires_grad else theta.detach()
+        if not gradient.requires_grad:
+            return theta.new_zeros(len(theta), len(theta))
+        parts = torch.eye(len(theta), dtype=theta.dtype).split(TOGETHER)
+        together = partial(torch.autograd.grad, gradient, theta, retain_graph=True, is_grads_batched=True)
+        matrix = torch.cat([together(part)[0] for part in parts])
+    return (matrix + matrix.T) / 2
