@@ -241,14 +241,15 @@ def test_a_file_with_another_covariance_is_refused(rng):
         LaplacePosterior.restore(posterior.module, learned | {"blocks": [{"kind": "none", "names": []}]}, tensors)
 
 
-@pytest.mark.parametrize("size", [1, 2, 7])
+@pytest.mark.parametrize("size", [1, 2, 7, 32, 40])
 def test_nodes_have_the_moments_of_a_standard_normal(size):
+    """Of 40 numbers 32 pairs cannot have covariance I; they have its diagonal."""
     nodes, weights = _nodes(size, 64)
     assert float(weights.sum()) == pytest.approx(1)
     np.testing.assert_allclose(weights @ nodes, 0, atol=1e-12)
     np.testing.assert_allclose(weights @ nodes.square(), 1, rtol=1e-9)
-    cross = nodes.T * weights @ nodes
-    np.testing.assert_allclose(cross, np.eye(size), atol=0.25)
+    if size <= 32:
+        np.testing.assert_allclose(nodes.T * weights @ nodes, np.eye(size), atol=1e-9)
 
 
 # --- edges -------------------------------------------------------------------------------------------------------

@@ -125,14 +125,19 @@ class LaplacePosterior(Posterior):
 
 
 def _nodes(size: int, count: int) -> tuple[Tensor, Tensor]:
-    """Points (k, size) and weights (k,) that stand for a standard normal vector; mean 0 and variances 1 exactly.
+    """Points (k, size) and weights (k,) that stand for a standard normal vector.
 
-    One number: Gauss-Hermite. More: quasi-random points and their mirror images.
+    One number: Gauss-Hermite. More: quasi-random points and their mirror images, with mean 0 and covariance I exactly,
+    or, where there are fewer pairs than numbers, variances of 1.
     """
     if size == 1:
         nodes, weights = np.polynomial.hermite_e.hermegauss(min(count, NODES))
         return torch.from_numpy(nodes).unsqueeze(1), torch.from_numpy(weights / weights.sum())
     half = torch.quasirandom.SobolEngine(size, scramble=True, seed=0).draw((count + 1) // 2, dtype=torch.float64)
     points = torch.special.ndtri(half.clamp(1e-9, 1 - 1e-9))
-    points = points / points.square().mean(0).sqrt().clamp_min(1e-9)
+    if len(points) < size:
+        points = points / points.square().mean(0).sqrt().clamp_min(1e-9)
+    else:  # the closest points to these whose second moments are I
+        left, _, right = torch.linalg.svd(points, full_matrices=False)
+        points = left @ right * len(points) ** 0.5
     return torch.cat([points, -points]), torch.full((2 * len(points),), 0.5 / len(points), dtype=torch.float64)
