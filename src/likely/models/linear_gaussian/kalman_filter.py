@@ -177,7 +177,7 @@ class KalmanFilter(TransformerMixin, Averaged):
     def _bound(self, data: Observed, weight: np.ndarray | None) -> StateSpace:
         arguments = {name: getattr(self, name) for name in System._fields}
         k, p = count_states(self.n_states, arguments), data.x.shape[1]
-        scale = float(np.nanmean(data.x**2)) or 1.0 if not np.isnan(data.x).all() else 1.0
+        scale = _mean_square(data, weight) or 1.0
         given = {name: read_matrix(name, value, k, p, scale) for name, value in arguments.items()}
         learn = read_learn(self.learn, given)
         if any(name.startswith("observation") for name in learn) and (empty := np.isnan(data.x).all(0)).any():
@@ -360,6 +360,13 @@ class KalmanFilter(TransformerMixin, Averaged):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _mean_square(data: Observed, weight: np.ndarray | None) -> float:
+    """Of the numbers that are known, with the weights (n,) of their series; 0 if there are none."""
+    times = np.repeat(np.ones(len(data.rows)) if weight is None else weight, np.diff(data.starts))
+    count = float(times @ (~np.isnan(data.x)).sum(1))
+    return float(times @ np.nansum(data.x**2, 1)) / count if count else 0.0
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -61,6 +61,23 @@ def test_sizes_of_noise_are_found_by_descent(turning):
     assert run_filter(data, system).log_prob.sum() > run_filter(data, plain).log_prob.sum() + 100
 
 
+@pytest.mark.parametrize("learn", [System._fields, ("transition_covariance", "observation_covariance")])
+def test_series_count_as_often_as_their_weights_say(turning, learn):
+    """Not all series begin alike: without its weights, the guess is another one."""
+    data, turn = turning
+    known = NOTHING | ({} if len(learn) > 2 else {"transition": turn, "observation": np.eye(2)})
+    x = np.concatenate([data.x[:120], 3 * data.x[:90]])
+    once = observe(Ragged.from_numpy(x, np.array([0, 120, 210])))
+    twice = observe(Ragged.from_numpy(np.concatenate([x, x[120:]]), np.array([0, 120, 210, 300])))
+    (repeated,) = first_systems(twice, known, frozenset(learn), 2, [0])
+    (weighted,) = first_systems(once, known, frozenset(learn), 2, [0], np.array([1.0, 2.0]))
+    (plain,) = first_systems(once, known, frozenset(learn), 2, [0])
+    for name in learn:
+        size = np.abs(getattr(repeated, name)).max()
+        np.testing.assert_allclose(getattr(weighted, name), getattr(repeated, name), rtol=0, atol=1e-3 * size)
+    assert not np.allclose(plain.observation_covariance, repeated.observation_covariance, rtol=0.01)
+
+
 def test_other_seeds_are_disturbed_and_repeatable(turning):
     data, _ = turning
     first, second = (first_systems(data, NOTHING, frozenset(System._fields), 2, [0, 1, 2]) for _ in range(2))

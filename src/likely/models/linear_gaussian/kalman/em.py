@@ -51,10 +51,12 @@ class StateSpace(Latent):
         self.weight = weight[part]
         self.all_weights = None if (weight == 1).all() else torch.from_numpy(weight)
         self.own = observe(data.rows[part])
-        self.floor = np.sqrt(np.maximum(1e-9 * _spread(data.x), 1e-200))
+        times = np.repeat(weight, np.diff(data.starts))  # of each step
+        self.floor = np.sqrt(np.maximum(1e-9 * _spread(data.x, times), 1e-200))
 
     def start(self, seeds: list[int]) -> Params:
-        return _stacked(first_systems(self.data, self.given, self.learn, self.k, seeds))
+        weight = None if self.all_weights is None else self.all_weights.numpy()
+        return _stacked(first_systems(self.data, self.given, self.learn, self.k, seeds, weight))
 
     # --- as a density -------------------------------------------------------------------------------------------
     differentiable = True
@@ -250,11 +252,12 @@ def _shapes(rows: int, k: int) -> dict[str, tuple[int, ...]]:
     return {"noise": (rows, rows), "cross": (rows, k + 1), "states": (k + 1, k + 1), "count": ()}
 
 
-def _spread(x: np.ndarray) -> np.ndarray:
+def _spread(x: np.ndarray, times: np.ndarray) -> np.ndarray:
     """The variance of each column, and a little of its square for those that never change."""
-    known = np.maximum((~np.isnan(x)).sum(0), 1)
-    mean = np.nansum(x, 0) / known
-    variance = np.nansum((x - mean) ** 2, 0) / known + 1e-6 * mean**2
+    known = times @ ~np.isnan(x)
+    known = np.where(known > 0, known, 1.0)
+    mean = times @ np.nan_to_num(x) / known
+    variance = times @ np.nan_to_num((x - mean) ** 2) / known + 1e-6 * mean**2
     return np.where(variance > 0, variance, 1.0)
 
 
