@@ -20,6 +20,8 @@ __all__ = ["softmax_loss_and_grad", "train_softmax"]
 
 WORDS = 256
 """Rows of the table of counts in one step."""
+START = 0.1
+"""The length of a vector at first: a step of Adam moves each number by the rate, and few must outweigh the start."""
 DECAY, SQUARES, TINY = 0.9, 0.999, 1e-8
 """Adam's."""
 
@@ -31,7 +33,7 @@ def train_softmax(
     rng = np.random.default_rng(seed)
     counts = sparse.csr_array((pairs.counts, (pairs.words, pairs.neighbours)), shape=(size, size))
     total = float(pairs.counts.sum())
-    vectors = (rng.normal(size=(size, width)) / np.sqrt(width)).astype(np.float32)
+    vectors = (START * rng.normal(size=(size, width)) / np.sqrt(width)).astype(np.float32)
     contexts = np.zeros((size, width), np.float32)
     moments = [np.zeros((2, size, width), np.float32) for _ in range(2)]
     steps = -(-size // WORDS) * epochs
