@@ -19,7 +19,9 @@ from likely.networks import MLP
 from likely.optim import LBFGS, Adam
 
 RNG = np.random.default_rng(0)
-PLANE = RNG.normal(size=(300, 2)) * [3.0, 2.0] @ RNG.normal(size=(2, 5)) + 0.3 * RNG.normal(size=(300, 5))
+STAR = 2 * np.pi * np.arange(5) / 5
+DIRECTIONS = np.sqrt(2) * np.stack([np.cos(STAR), np.sin(STAR)])  # at right angles, and in all columns alike
+PLANE = RNG.normal(size=(300, 2)) * [3.0, 2.0] @ DIRECTIONS + 0.3 * RNG.normal(size=(300, 5))
 FULL = MAP(LBFGS(), epochs=150, batch_size=None)
 
 

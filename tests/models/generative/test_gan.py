@@ -61,20 +61,24 @@ def test_a_short_game_finds_modes_of_the_ring():
     assert new.near > 0.6
 
 
-@pytest.mark.parametrize("optimizer", [SGD(0.2), Adam(2e-2, betas=(0.0, 0.9)), ExtraGradient(0.2)])
+@pytest.mark.parametrize("optimizer", [SGD(0.1), Adam(2e-2, betas=(0.0, 0.9)), ExtraGradient(0.1)])
 def test_a_linear_game_finds_mean_and_scale_in_the_units_of_the_data(optimizer):
-    """A linear generator of Normal rows against a quadratic critic has the moments of the data as its only rest."""
+    """A linear generator of Normal rows against a quadratic critic has the moments of the data as its only rest.
+
+    A look ahead is stable while the step times the critic's curvature, about 2 + s⁴ at scale s, is below 1. So the
+    scale starts at 1 or less, which `torch.nn.Linear` promises, and the critic with nothing to say.
+    """
 
     class Quadratic(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.linear = torch.nn.Linear(4, 1)
+            self.weight = torch.nn.Parameter(torch.zeros(4, 1))
 
         def forward(self, x):
-            return self.linear(torch.cat([x, x.square()], 1))
+            return torch.cat([x, x.square()], 1) @ self.weight
 
-    training = MAP(optimizer, epochs=200, batch_size=None, average=EMA(0.99))
-    model = GAN(MLP(()), Quadratic(), 2, penalty=CALM, inference=training, random_state=0).fit(ROWS)
+    training = MAP(optimizer, epochs=200, batch_size=None, average=EMA(0.98))
+    model = GAN(torch.nn.Linear(2, 2), Quadratic(), 2, penalty=CALM, inference=training, random_state=0).fit(ROWS)
     new = model.sample(4000, random_state=0)
     np.testing.assert_allclose(new.mean(0), ROWS.mean(0), atol=0.4 * ROWS.std(0).max())
     np.testing.assert_allclose(new.std(0), ROWS.std(0), rtol=0.4)

@@ -102,7 +102,7 @@ def test_a_linear_vae_reaches_the_linear_models_likelihood(likelihood, peer):
     rows = rng.normal(size=(300, 1)) * [2.0, -2.0, 1.0] + rng.normal(size=(300, 3))
     peer.fit(rows)
     noise = Normal(float(np.sqrt(peer.noise_variance_))) if likelihood == "known" else Normal()
-    training = MAP(Adam(0.03), epochs=400, batch_size=None, schedule=Cosine())
+    training = MAP(Adam(0.1), epochs=400, batch_size=None, schedule=Cosine())
     model = VAE(noise, 1, MLP(()), MLP(()), bound=ELBO(draws=4), inference=training, random_state=0).fit(rows)
     value, error = model.log_prob(rows, draws=500, return_error=True)
     assert value.mean() == pytest.approx(peer.score(rows), abs=0.02)
