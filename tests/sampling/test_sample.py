@@ -1,4 +1,5 @@
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -64,12 +65,19 @@ def test_each_chain_may_have_its_own_density(method):
 
 
 def test_starts_are_a_point_rows_or_a_distribution():
-    assert sample(Normal(0.0, 1.0), 0.0, draws=200, random_state=0).draws.shape == (4, 200)
-    assert sample(Normal(0.0, 1.0), 0.5, draws=300, chains=2, random_state=0).draws.shape == (2, 300)
-    assert sample(PLANE, np.zeros(2, dtype=np.float32), draws=500, random_state=0).draws.shape == (4, 500, 2)
-    assert sample(PLANE, torch.zeros(6, 2), draws=300, random_state=0).draws.shape == (6, 300, 2)
-    assert sample(PLANE, PLANE, draws=300, chains=7, random_state=0).draws.shape == (7, 300, 2)
-    assert sample(PLANE, torch.zeros(2), draws=500, random_state=0).draws.dtype == torch.float64
+    """Draws are independent, so that R-hat of a few is above 1.05 in one of 10⁸ runs."""
+
+    def conditional(x):
+        return Normal(torch.zeros(len(x)), 1.0)
+
+    line = partial(sample, Normal(0.0, 1.0), method=Gibbs(conditionals=[conditional]), warmup=1, random_state=0)
+    plane = partial(sample, PLANE, method=Gibbs(conditionals=[conditional] * 2), warmup=1, random_state=0)
+    assert line(0.0, draws=200).draws.shape == (4, 200)
+    assert line(0.5, draws=300, chains=2).draws.shape == (2, 300)
+    assert plane(np.zeros(2, dtype=np.float32), draws=200).draws.shape == (4, 200, 2)
+    assert plane(torch.zeros(6, 2), draws=200).draws.shape == (6, 200, 2)
+    assert plane(PLANE, draws=200, chains=7).draws.shape == (7, 200, 2)
+    assert plane(torch.zeros(2), draws=200).draws.dtype == torch.float64
 
 
 def test_no_warm_up_is_fine():

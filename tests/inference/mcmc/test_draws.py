@@ -18,6 +18,7 @@ from likely.likelihoods import Normal
 from likely.networks import MLP
 from likely.sampling.convergence import diagnose
 
+pytestmark = pytest.mark.filterwarnings("ignore:The chains do not agree")  # short runs may say so of the posterior
 PROPER = priors.Normal(1.0, biases=priors.Normal(1.0))
 
 
@@ -105,7 +106,6 @@ def test_labels_average_probabilities(rng):
 
 
 # --- agreement ------------------------------------------------------------------------------------------------------
-@pytest.mark.filterwarnings("ignore:The chains do not agree")  # a short run may say so; here it matters about what
 def test_networks_are_judged_by_what_they_predict(data):
     """Units can be exchanged, so that chains may disagree about weights: R-hat is that of log p and of η at 16 rows."""
     X, y = data
