@@ -68,7 +68,8 @@ class GaussianProcess(Scored, Labelled):
 
     `learn=False` holds the kernel's hyperparameters. Otherwise they maximise the evidence, begun `starts` times: from
     where the kernel has them, from where they suit the data, and from points scattered around that. Searches are
-    bounded by factors around both; where a bound holds one back, a warning says so and `converged_` is False. `mean` is
+    bounded by factors around both; where a bound holds one back, a warning says so and `converged_` is False. Logits of
+    labels stay within a standard deviation of 10 (or as given), beyond which Laplace's approximation is poor. `mean` is
     "constant" (learned) or "zero". Time is n³, memory n²; `inducing=m` has m inducing points stand for the rows (normal
     likelihoods: a lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in
     `sample_weight` counts a row that many times. A missing target (NaN) does not count.

@@ -9,7 +9,7 @@ steps of BFGS that know the curvature of the stage before.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Protocol, Self
@@ -58,7 +58,8 @@ OUTWARD = 1e-2
 class Optimum:
     """The best θ, how much evidence it has, how often that was asked, and whether the climb reached its top.
 
-    `held` says which of them lie at a bound beyond which the evidence still rises; with any, there is no top.
+    `held` says which of them lie at a bound beyond which the evidence still rises; with any, there is no top. `ended`
+    is whether the climb came to its end, at a bound or not.
     """
 
     hyperparameters: Tensor
@@ -66,6 +67,12 @@ class Optimum:
     evaluations: int
     converged: bool
     held: tuple[int, ...] = ()
+    ended: bool = True
+
+    def without(self, bounds: Set[int]) -> Optimum:
+        """The same, if these are not to be called bounds."""
+        held = tuple(index for index in self.held if index not in bounds)
+        return replace(self, held=held, converged=self.ended and not held)
 
 
 def maximise(
@@ -152,7 +159,7 @@ class _Asked:
         value, theta, gradient = self.best
         outward = ((theta <= self.low) & (gradient < -OUTWARD)) | ((theta >= self.high) & (gradient > OUTWARD))
         held = tuple(np.flatnonzero(outward).tolist())
-        return Optimum(torch.from_numpy(theta), value, self.count, converged and not held, held)
+        return Optimum(torch.from_numpy(theta), value, self.count, converged and not held, held, converged)
 
 
 def _climb(asked: _Asked, start: Tensor, bounds: Bounds) -> Optimum:

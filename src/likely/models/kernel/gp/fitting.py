@@ -7,6 +7,7 @@ in closed form for normal noise of one σ, by Laplace's approximation for all ot
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import torch
@@ -17,7 +18,7 @@ from ....core.progress import progress
 from ....core.threads import factorisation
 from ....kernels import KernelModule
 from ....likelihoods import Likelihood, Target
-from .evidence import MAX_ITER, Optimum, maximise
+from .evidence import MAX_ITER, Bounds, Optimum, maximise
 from .hyperparameters import free, limits, names_of, read, spread_out
 from .inducing import InducingPosterior, InducingRegression
 from .laplace import Laplace, LaplacePosterior
@@ -25,6 +26,8 @@ from .regression import ExactPosterior, Regression
 
 __all__ = ["exact", "learn", "pose", "report_search", "solve", "solving_work"]
 
+SOME = 100
+"""Rows over which the variance of the kernel's functions is measured."""
 FAR, ROWS = 5.0, 16
 """How many times larger than the kernel's functions targets are too large for them; rows at which these are looked at.
 
@@ -69,13 +72,18 @@ def learn(problem: Regression | Laplace, inducing: Tensor | None, starts: int, s
     suggested, *scattered = spread_out(kernel, problem.x, problem.unit**2, max(1, starts - 1), seed)
     others = [suggested, *scattered][: starts - 1 if len(given) else 0]
     points = [torch.cat([start, own]) for start in (given, *others)]
-    bounds = limits(kernel, problem.reach, suggested) + bounds
+    growth = math.inf if math.isinf(problem.widest) else problem.widest / max(_spread(kernel, problem.x), 1e-300)
+    bounds = limits(kernel, problem.reach, suggested, growth) + bounds
     evidence: Regression | Laplace | InducingRegression = problem
     if inducing is not None:
         assert isinstance(problem, Regression)  # `inducing_points` is asked for normal noise alone
         evidence = InducingRegression(problem, inducing)
     with progress("GaussianProcess", MAX_ITER, show=verbose) as report:
-        return maximise(evidence, points, bounds, seed=seed, first=problem, report=report)
+        best = maximise(evidence, points, bounds, seed=seed, first=problem, report=report)
+    if math.isinf(growth):
+        return best
+    # functions as wide as they may be are no failure of the search: beyond, the approximation is not to be believed
+    return best.without({index for index in best.held if _widest(index, kernel, best.hyperparameters, bounds)})
 
 
 def solve(
@@ -132,6 +140,19 @@ def report_search(best: Optimum, problem: Regression | Laplace, *, converged: bo
             ConvergenceWarning,
             stacklevel=3,
         )
+
+
+def _widest(index: int, kernel: KernelModule, theta: Tensor, bounds: Bounds) -> bool:
+    """Whether this is a variance of the kernel at its upper bound."""
+    names, high = names_of(kernel), bounds[index][1]
+    return index < len(names) and names[index] == "variance" and high is not None and float(theta[index]) >= high
+
+
+@torch.no_grad()
+def _spread(kernel: KernelModule, x: Tensor) -> float:
+    """The variance of the kernel's functions over some of the rows; a constant is not part of it."""
+    some = x[:: max(1, len(x) // SOME)]
+    return float(kernel.diagonal(some).mean() - kernel(some, some).mean())
 
 
 def _fixed_amplitude(kernel: KernelModule, x: Tensor) -> float | None:

@@ -32,16 +32,21 @@ def write(parameters: list[nn.Parameter], values: Tensor) -> None:
         parameter.copy_(own.reshape(parameter.shape))
 
 
-def limits(kernel: KernelModule, factor: float, suggested: Tensor) -> list[tuple[float | None, float | None]]:
+def limits(
+    kernel: KernelModule, factor: float, suggested: Tensor, growth: float = math.inf
+) -> list[tuple[float | None, float | None]]:
     """Bounds of each hyperparameter: `factor` around its start and what the data suggest, for a logarithm.
 
-    So the bounds move with the units of X and y. The weight of a network has none.
+    So the bounds move with the units of X and y. The weight of a network has none. A variance may be no more than
+    `growth` times what it was (or as it was, if that is less than 1).
     """
     reach = math.log(factor)
     names = _positive(kernel)
     starts = read(free(kernel))
     low, high = torch.minimum(starts, suggested) - reach, torch.maximum(starts, suggested) + reach
-    both = zip(low.tolist(), high.tolist(), strict=True)
+    grows = torch.tensor([name == "variance" for name in names_of(kernel)], dtype=torch.bool)
+    high = torch.where(grows, torch.minimum(high, starts + max(0.0, math.log(growth))), high)
+    both = zip(torch.minimum(low, high).tolist(), high.tolist(), strict=True)
     is_logarithm = [
         name in names
         for name, parameter in kernel.named_parameters()

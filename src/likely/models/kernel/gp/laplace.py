@@ -13,6 +13,7 @@ The gradient of the evidence has a direct part and one by way of f̂ = m + K ∂
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,6 +33,8 @@ from .hyperparameters import free, read, write
 __all__ = ["Laplace", "LaplacePosterior"]
 
 MAX_NEWTON = 100
+LABELS = 10.0
+"""The largest standard deviation of logits that a search goes to."""
 WIDTH = 1e-5
 """Of the differences that third derivatives of log p are found by."""
 
@@ -53,6 +56,15 @@ class Laplace:
     # By what factor the kernel's hyperparameters may leave where they began: functions that vary by far more than links
     # tell apart (logits of ±30) have posteriors of another shape than a normal's, and more "evidence" than there is.
     reach: ClassVar[float] = 1e3
+
+    @property
+    def widest(self) -> float:
+        """The variance over the rows up to which functions are searched for.
+
+        Where functions tell all classes apart, the evidence rises with their variance without end, and the posterior's
+        means fall behind its deviations: with logits of standard deviation 100 it says ½ of rows that are plain.
+        """
+        return LABELS**2 if self.likelihood.labels else math.inf
 
     def __len__(self) -> int:
         return len(self.x)

@@ -41,6 +41,7 @@ class Regression:
     constant: bool
     last: dict[str, Any] = field(default_factory=dict)  # what was solved last, and for which hyperparameters
     reach: ClassVar[float] = 1e5  # by what factor the kernel's hyperparameters may leave where they began
+    widest: ClassVar[float] = float("inf")  # the variance over the rows up to which functions are searched for
 
     def __len__(self) -> int:
         return len(self.x)
