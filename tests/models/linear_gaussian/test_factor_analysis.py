@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.linalg import hadamard
 from scipy.stats import multivariate_normal
 from sklearn.base import clone
 from sklearn.datasets import load_wine
@@ -22,10 +23,15 @@ TIGHT = EM(max_iter=20_000, tol=1e-11)
 
 
 def made(rows=500, columns=8, factors=2, seed=0):
+    """Each factor moves all columns, by signs of its own: drawn loadings may leave a factor to two columns only.
+
+    There the noise of one may vanish in the likelihood (a Heywood case).
+    """
     random = np.random.default_rng(seed)
-    loadings = random.normal(size=(columns, factors))
-    noise = random.uniform(0.5, 1.5, columns)
-    return random.normal(size=(rows, factors)) @ loadings.T + noise * random.normal(size=(rows, columns)) + 3.0
+    loadings = hadamard(8)[:columns, 1 : factors + 1] * [1.6, 1.2, 0.9][:factors]
+    noise = random.uniform(0.7, 1.0, columns)
+    x = random.normal(size=(rows, factors)) @ loadings.T + noise * random.normal(size=(rows, columns))
+    return x * random.uniform(0.5, 2.0, columns) + 3.0
 
 
 def with_holes(X, share, seed=0):

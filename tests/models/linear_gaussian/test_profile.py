@@ -11,7 +11,7 @@ from sklearn.decomposition import FactorAnalysis as Peer
 
 from likely import FactorAnalysis
 from likely.core.errors import LikelyWarning
-from likely.models.linear_gaussian.profile import _cost, best_noise, loadings_of
+from likely.models.linear_gaussian.profile import _cost, _curvature, best_noise, loadings_of
 
 
 def nearly_heywood(seed):
@@ -29,6 +29,24 @@ def test_the_gradient_is_that_of_differences(seed):
     covariance, at = np.corrcoef(X.T), np.log(np.random.default_rng(seed).uniform(0.1, 0.9, X.shape[1]))
     numeric = approx_fprime(at, lambda point: _cost(point, covariance, k)[0], 1e-7)
     np.testing.assert_allclose(_cost(at, covariance, k)[1], numeric, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_curvature_is_that_of_differences(seed):
+    X, k = nearly_heywood(seed)
+    covariance, at = np.corrcoef(X.T), np.log(np.random.default_rng(seed).uniform(0.1, 0.9, X.shape[1]))
+    numeric = approx_fprime(at, lambda point: _cost(point, covariance, k)[1], 1e-7)
+    hessian = _curvature(at, covariance, k)
+    np.testing.assert_allclose(hessian, numeric, atol=1e-5 * np.abs(hessian).max())
+
+
+def test_the_top_is_found_to_the_last_digits():
+    """Where the gradient is 0 but for rounding: L-BFGS alone, which looks at the cost, ends at about 1e-8."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1)) + rng.normal(size=(200, 6)) * rng.uniform(0.7, 1.0, 6)
+    covariance = np.corrcoef(X.T)
+    top = best_noise(covariance, 1, np.ones(6), 1e-3)
+    np.testing.assert_allclose(_cost(np.log(top), covariance, 1)[1], 0, atol=1e-12)
 
 
 def test_a_covariance_of_factors_is_taken_apart_exactly():

@@ -147,7 +147,8 @@ class FactorAnalysis(LinearGaussianModel):
         }
         log_likelihood = float(latent.expect({name: value.unsqueeze(0) for name, value in top.items()})[1])
         last = self.history_[-1]
-        return top if log_likelihood > last else params, np.append(self.history_, max(log_likelihood, last))
+        higher = log_likelihood > last - 1e-12 * abs(last)  # where EM ended there too, it is the more exact end
+        return top if higher else params, np.append(self.history_, max(log_likelihood, last))
 
     def _report(self, noise: np.ndarray) -> None:
         """Say which columns are held at the floor."""

@@ -19,6 +19,9 @@ __all__ = ["best_noise", "loadings_of"]
 STARTS = 8
 """Of which all but three are random."""
 
+NEWTON = 5
+"""Steps that double the digits of the end."""
+
 
 def best_noise(covariance: np.ndarray, factors: int, noise: np.ndarray, floor: float) -> np.ndarray:
     """ψ of greatest likelihood, of columns with variance 1 and no ψ below `floor`, from `noise` and other starts.
@@ -39,9 +42,8 @@ def best_noise(covariance: np.ndarray, factors: int, noise: np.ndarray, floor: f
         end = minimize(_cost, origin, (covariance, factors), "L-BFGS-B", True, bounds=bounds, options=options)
         return float(end.fun), end.x
 
-    value, point = min((climb(start) for start in starts), key=lambda end: end[0])
-    before = _cost(np.log(noise), covariance, factors)[0]
-    return np.exp(point) if value < before else noise
+    _, point = min((climb(start) for start in starts), key=lambda end: end[0])
+    return np.exp(_settled(point, covariance, factors, floor))
 
 
 def loadings_of(covariance: np.ndarray, factors: int, noise: np.ndarray) -> np.ndarray:
@@ -52,15 +54,47 @@ def loadings_of(covariance: np.ndarray, factors: int, noise: np.ndarray) -> np.n
 
 
 def _cost(log_noise: np.ndarray, covariance: np.ndarray, factors: int) -> tuple[float, np.ndarray]:
-    """−2/n log p without its constant, and its gradient in log ψ: ψ ⊙ diag(Σ⁻¹(Σ − S)Σ⁻¹), as W is the best one."""
-    noise = np.exp(log_noise)
-    values, _ = _scaled(covariance, noise)
-    kept, rest = values[-factors:], values[:-factors]
-    value = log_noise.sum() + np.where(kept > 1, 1 + np.log(np.maximum(kept, 1.0)), kept).sum() + rest.sum()
-    loadings = loadings_of(covariance, factors, noise)
-    precision = np.linalg.inv(loadings @ loadings.T + np.diag(noise))
-    gradient = np.diag(precision) - np.einsum("ij,jk,ki->i", precision, covariance, precision)
-    return float(value), noise * gradient
+    """−2/n log p without its constant, and its gradient in log ψ: Σ (1 − λᵢ) uᵢ² over the λ that no factor explains."""
+    values, vectors = _scaled(covariance, np.exp(log_noise))
+    rest = _unexplained(values, factors)
+    value = log_noise.sum() + (1 + np.log(values[~rest])).sum() + values[rest].sum()
+    return float(value), vectors[:, rest] ** 2 @ (1 - values[rest])
+
+
+def _curvature(log_noise: np.ndarray, covariance: np.ndarray, factors: int) -> np.ndarray:
+    """The Hessian of the cost in log ψ: how λ and u move with ψ (perturbation of eigenvectors)."""
+    values, vectors = _scaled(covariance, np.exp(log_noise))
+    rest = _unexplained(values, factors)
+    small, plane = values[rest], vectors[:, rest]
+    hessian = (plane @ plane.T) * ((plane * small) @ plane.T)
+    for value, vector in zip(values[~rest], vectors[:, ~rest].T, strict=True):
+        apart = np.maximum(value - small, 1e-12 * value)
+        moved = (plane * ((1 - small) * (value + small) / apart)) @ plane.T
+        hessian += moved * np.outer(vector, vector)
+    return hessian
+
+
+def _settled(point: np.ndarray, covariance: np.ndarray, factors: int, floor: float) -> np.ndarray:
+    """The root of the gradient nearby, by Newton: the cost itself tells ψ apart to half of its digits only."""
+    low = np.log(floor)
+    value, gradient = _cost(point, covariance, factors)
+    free = (point > low) & (point < 0) | (point <= low) & (gradient < 0)
+    for _ in range(NEWTON):
+        step = np.zeros(len(point))
+        hessian = _curvature(point, covariance, factors)[np.ix_(free, free)]
+        step[free] = np.linalg.lstsq(hessian, gradient[free])[0]
+        moved = np.clip(point - step, low, 0.0)
+        height, after = _cost(moved, covariance, factors)
+        closer = np.abs(after[free]).max(initial=0.0) < np.abs(gradient[free]).max(initial=0.0)
+        if not closer or height > value + 1e-12 * abs(value):
+            break
+        point, gradient = moved, after
+    return point
+
+
+def _unexplained(values: np.ndarray, factors: int) -> np.ndarray:
+    """Which λ, of those in rising order, have no factor: all but the k largest, and those up to 1."""
+    return (np.arange(len(values)) < len(values) - factors) | (values <= 1)
 
 
 def _scaled(covariance: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
