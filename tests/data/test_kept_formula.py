@@ -14,7 +14,7 @@ from likely.data.kept_formula import KeptFormula, _is_plain
 RANDOM = np.random.default_rng(0)
 ROWS = pd.DataFrame(
     {
-        "y": RANDOM.normal(size=40),
+        "y": RANDOM.uniform(-1, 1, 40),
         "x": RANDOM.normal(size=40),
         "age": RANDOM.uniform(20, 60, 40),
         "group": RANDOM.choice(["a", "b", "c"], 40),

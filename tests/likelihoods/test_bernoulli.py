@@ -32,6 +32,13 @@ def test_exact_at_logits_of_ten_thousand(dtype):
     assert slope[:, 0].tolist() == [0.0, -1.0, 1.0, 0.0]
 
 
+def test_small_probabilities_of_both_labels_keep_their_digits():
+    """1 − p of a p near 1 is what p is rounded by: in float32 0 from a logit of 17 on."""
+    eta = torch.tensor([[-30.0], [-12.0], [0.5], [12.0], [30.0]])
+    exact = torch.cat([(-eta.double()).sigmoid(), eta.double().sigmoid()], 1)
+    torch.testing.assert_close(Bernoulli().probabilities(eta).double(), exact, rtol=1e-5, atol=0)
+
+
 @pytest.mark.parametrize("label", [0.0, 1.0])
 def test_one_label_alone_has_a_finite_estimate(label):
     estimate = Bernoulli().weighted_mle(torch.full((9,), label), torch.ones(9))

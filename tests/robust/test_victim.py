@@ -62,7 +62,7 @@ def test_margins_of_labels_are_gaps_to_the_own_score(linear, clouds):
     assert bool(margins.gather(1, place[:, None]).isinf().all())
     loss, margin = victim.evaluate(x, place)
     rows = np.arange(len(X))
-    np.testing.assert_allclose(loss, -linear.predict_log_proba(X)[rows, place], rtol=1e-9)
+    np.testing.assert_allclose(loss, -linear.predict_log_proba(X)[rows, place], rtol=1e-9, atol=1e-14)
     others = scores.numpy().copy()
     others[rows, place] = -np.inf
     np.testing.assert_allclose(margin, others.max(1) - scores.numpy()[rows, place])

@@ -395,6 +395,6 @@ def log_of_classes(distribution: Distribution) -> Tensor:
 
 
 def of_classes(distribution: Distribution) -> Tensor:
-    """The probability of each class, (…, classes): of 0 and 1 for a Bernoulli."""
+    """The probability of each class, (…, classes): of 0 and 1 for a Bernoulli, both with the digits of small ones."""
     probs: Tensor = distribution.probs  # type: ignore[attr-defined]
-    return torch.stack([1 - probs, probs], -1) if isinstance(distribution, Bernoulli) else probs
+    return torch.stack([(-distribution.logits).sigmoid(), probs], -1) if isinstance(distribution, Bernoulli) else probs

@@ -3,6 +3,8 @@
     k = argmin |mₖ(xₜ)| / ‖∇mₖ(xₜ)‖_q,    δ ← δ + |mₖ| / ‖∇mₖ‖_q · argmax {∇mₖᵀd : ‖d‖ₚ ≤ 1},    xₜ₊₁ = x + (1 + o) δ
 
 mₖ are the margins of the wrong classes, o an overshoot that crosses the boundary. On a linear model one step is exact.
+Where a margin is folded, steps in norms below 2 would go to and fro over the fold, along the input that counts most: a
+row that would go back takes the step of the 2-norm instead, whose other inputs lead along the fold.
 """
 
 from __future__ import annotations
@@ -54,19 +56,24 @@ class DeepFool(Attack):
     def perturb(self, victim: Victim, x: Tensor, y: Tensor, bounds: Bounds) -> Found:
         nearest = Found(x.clone(), x.new_full((len(x),), -math.inf), torch.zeros(len(x), dtype=torch.long))
         left, origin, own, point = torch.arange(len(x), device=x.device), x, y, x
-        total = torch.zeros_like(x)
+        total, last = torch.zeros_like(x), torch.zeros_like(x)
         for step in range(self.steps):
             ways = min(self.candidates, NEAR) if step else self.candidates
             margins, gradients, margin = nearest_margins(victim, point, own, ways)
             nearest.margin[left] = margin
             stays = margin <= 0
             if not bool(stays.all()):
-                left, origin, own, total = left[stays], origin[stays], own[stays], total[stays]
+                left, origin, own = left[stays], origin[stays], own[stays]
+                total, last = total[stays], last[stays]
                 margins, gradients = margins[stays], gradients[stays]
                 if not len(left):
                     return nearest
             push = PUSH * sizes(total, self.p)
-            total = total + nearest_way(margins, gradients, self.p, push)
+            way = nearest_way(margins, gradients, self.p, push)
+            back = (way * last).flatten(1).sum(1) < 0
+            if self.p < 2 and bool(back.any()):
+                way[back] = nearest_way(margins[back], gradients[back], 2.0, push[back])
+            total, last = total + way, way
             point = bounds.clip(origin + (1 + self.overshoot) * total)
             nearest.point[left] = point
             nearest.steps[left] += 1

@@ -24,17 +24,18 @@ SETTLED = MAP(LBFGS(), epochs=300, batch_size=None, tol=1e-5)
 
 
 class Steps(nn.Module):
-    """tanh of each step, then an answer for each, or for their mean."""
+    """tanh of each step, or the step as it is; then an answer for each, or for their mean."""
 
-    def __init__(self, features, outputs, per_step):
+    def __init__(self, features, outputs, per_step, inner=True):
         super().__init__()
-        self.inner, self.outer, self.per_step = nn.Linear(features, 3), nn.Linear(3, outputs), per_step
+        self.inner = nn.Sequential(nn.Linear(features, 3), nn.Tanh()) if inner else nn.Identity()
+        self.outer, self.per_step = nn.Linear(3 if inner else features, outputs), per_step
 
     def forward(self, x):
-        hidden = torch.tanh(self.inner(x.features))
+        hidden = self.inner(x.features)
         if self.per_step:
             return self.outer(hidden)
-        total = hidden.new_zeros(len(x), 3).index_add(0, x.owner, hidden)
+        total = hidden.new_zeros(len(x), hidden.shape[1]).index_add(0, x.owner, hidden)
         return self.outer(total / x.lengths.unsqueeze(1))
 
 
@@ -44,6 +45,16 @@ def by_row(in_shape, out_features):
 
 def by_step(in_shape, out_features):
     return Steps(in_shape[-1], out_features, per_step=True)
+
+
+def settled(per_step, *arguments):
+    """A fit to the minimum, of which a linear network has one, so that fits to the same sums are the same."""
+
+    def linear(in_shape, out_features):
+        return Steps(in_shape[-1], out_features, per_step, inner=False)
+
+    model = Regressor(Normal(scale=1.0), linear, prior=priors.Normal(1.0), inference=SETTLED, random_state=0)
+    return model.fit(*arguments)
 
 
 @pytest.fixture(scope="module")
@@ -75,27 +86,27 @@ def test_every_inference_takes_rows_of_any_length(sequences, name, per_step):
 
 def test_targets_of_steps_are_targets_of_rows_of_one_step(sequences):
     X, _, y = sequences
-    model = Regressor(Normal(scale=1.0), by_step, prior=priors.Normal(1.0), inference=SETTLED, random_state=0).fit(X, y)
+    model = settled(True, X, y)
     flat = [row[None] for x in X for row in x]
-    single = Regressor(Normal(scale=1.0), by_row, prior=priors.Normal(1.0), inference=SETTLED, random_state=0).fit(
-        [*flat, np.zeros((2, 2))], np.concatenate([*y, [0.0]]), sample_weight=[1.0] * len(flat) + [0.0]
-    )
+    weight = [1.0] * len(flat) + [0.0]  # of a row of two steps, so that lengths differ
+    single = settled(False, [*flat, np.zeros((2, 2))], np.concatenate([*y, [0.0]]), weight)
     np.testing.assert_allclose(np.concatenate(model.predict(X)), single.predict(flat), atol=0.01)
+    assert model.score(X, y) > 0.9
 
 
 def test_weights_of_rows_count_at_each_of_their_steps(sequences):
-    X, _, y = sequences
-    weight = np.arange(len(X)) % 3
+    """A line through a parabola: it rises where the weights are on one side, and without weights it does not.
+
+    The minimum is where float32 does not tell sums of squares apart any more: sqrt(1e-7) of their scale away.
+    """
+    X, *_ = sequences
+    y = [x[:, 0] + x[:, 1] ** 2 for x in X]
+    weight = np.array([2 * (x[:, 1].mean() > 0) + (i % 4 == 0) for i, x in enumerate(X)])
     chosen = np.repeat(np.arange(len(X)), weight)
-    fitted = [
-        Regressor(Normal(scale=1.0), by_step, prior=priors.Normal(1.0), inference=SETTLED, random_state=0).fit(
-            *arguments
-        )
-        for arguments in ((X, y, weight), ([X[i] for i in chosen], [y[i] for i in chosen]))
-    ]
-    first, second = (np.concatenate(model.predict(X)) for model in fitted)
-    np.testing.assert_allclose(first, second, atol=0.01)
-    assert fitted[0].score(X, y) > 0.9
+    arguments = (X, y, weight), ([X[i] for i in chosen], [y[i] for i in chosen]), (X, y)
+    weighted, repeated, plain = (np.concatenate(settled(True, *own).predict(X)) for own in arguments)
+    np.testing.assert_allclose(weighted, repeated, atol=0.01)
+    assert np.abs(weighted - plain).max() > 0.1
 
 
 def test_dense_sequences_can_be_asked_of_a_model_of_any_lengths(sequences):
@@ -126,6 +137,12 @@ def test_a_model_of_sequences_is_saved_and_loaded(sequences, tmp_path):
     loaded = likely.load(tmp_path / "m.likely", network=by_step)
     for restored, wanted in zip(loaded.predict(X), model.predict(X), strict=True):
         np.testing.assert_array_equal(restored, wanted)
+
+
+def test_answers_for_steps_show_where_the_first_rows_have_one_step():
+    X = [np.zeros((steps, 2)) for steps in (1, 1, 1, 3)]
+    with pytest.raises(SpecError, match=r"one entry for each row; for 2 rows it gave \(4, 1\)"):
+        Regressor(network=by_step).fit(X, np.arange(4.0))
 
 
 def test_what_does_not_fit_is_said(sequences):

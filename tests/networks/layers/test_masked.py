@@ -39,10 +39,16 @@ def test_outputs_depend_on_earlier_columns_and_on_those_alone(hidden, residual, 
 
 
 def test_signals_keep_their_size_whatever_the_masks_leave():
+    """The median of 15 networks for each output, from the first, which twenty of 800 units reach, to the last.
+
+    The logarithm of a deviation has a deviation of 0.7 at most, their median one of 0.23, and the bounds are 1 from
+    where the medians lie, at 0.56 to 0.71: fewer than 1 of 10,000 seeds fail.
+    """
     torch.manual_seed(0)
-    module = MaskedMLP(range(40), range(40), (800, 800))
-    deviations = module(torch.randn(500, 40)).detach()[:, 1:].std(0)
-    assert 0.3 < float(deviations.min()) < float(deviations.max()) < 3
+    networks = [MaskedMLP(range(40), range(40), (800, 800)) for _ in range(15)]
+    deviations = torch.stack([module(torch.randn(200, 40)).detach()[:, 1:].std(0) for module in networks])
+    middle = deviations.median(0).values
+    assert 0.2 < float(middle.min()) < float(middle.max()) < 2
 
 
 def test_degrees_are_spread_evenly_and_end_before_the_last_column():

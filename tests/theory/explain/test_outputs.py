@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from scipy.special import softmax
 from torch import nn
 
 from likely import Classifier, GaussianProcess
@@ -13,7 +14,7 @@ from likely.inference import MAP
 from likely.kernels import RBF, Matern
 from likely.networks import UNet
 from likely.optim import Adam
-from likely.theory.explain import integrated_gradients, saliency
+from likely.theory.explain import integrated_gradients, occlusion, saliency, shapley
 from likely.theory.explain.outputs import of_scores
 
 
@@ -51,6 +52,26 @@ def test_log_odds_are_those_of_the_probabilities():
     p = torch.tensor([[0.2, 0.3, 0.5], [0.9, 0.05, 0.05]], dtype=torch.float64)
     torch.testing.assert_close(of_scores(p.log() + 7.0, "log_odds"), p.log() - (1 - p).log())
     torch.testing.assert_close(of_scores(p.log() - 7.0, "probability"), p)
+
+
+class Sure:
+    """The softmax of x₀, x₁ and maybe x₂ in float32, where 1 − p is 0 from log-odds of 17 on."""
+
+    def fit(self, columns):
+        self.classes_ = np.arange(columns)
+        return self
+
+    def predict_proba(self, X):
+        return softmax(np.asarray(X, np.float32), axis=1)
+
+
+@pytest.mark.parametrize("explain", [lambda model, X: shapley(model, X, X[:2]), occlusion])
+def test_log_odds_of_sure_answers_keep_their_digits(explain):
+    """log p − log Σ of the others, in float64 from the inputs themselves."""
+    X = np.array([[20.0, 0.0, -1.0], [0.5, 0.0, 0.2], [-3.0, 21.0, 1.0], [0.0, 3.0, 16.0]])
+    np.testing.assert_allclose(explain(Sure().fit(2), X[:3, :2]).output, [20.0, 0.5, 24.0], rtol=1e-5)
+    others = np.logaddexp([0.0, 0.0, -3.0, 0.0], [-1.0, 0.2, 1.0, 3.0])
+    np.testing.assert_allclose(explain(Sure().fit(3), X).output, X.max(1) - others, rtol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["numbers", "inducing", "counts", "two labels", "three labels"])

@@ -38,7 +38,7 @@ from .coefficients import kept_summary, recorded
 from .constants import constants_of
 from .files import restore, state_of
 from .formulas import opened, unpacked
-from .inputs import kind_of, read_inputs
+from .inputs import kind_of, read_inputs, two_rows
 from .linear_reports import LinearReports
 from .offset import offset_of, part_of, with_offset
 from .sizes import check_shape, is_at_each_step, times_larger
@@ -128,7 +128,8 @@ class Supervised(LinearReports, Reports, Estimator):
         shift = offset_of(self, x, offset, exposure, needed=False)
         self.offset_ = shift is not None
         family, data = with_offset(likelihood, data, shift)
-        some = Sample(x[:2], offsets_of_targets(self, x[:2])) if isinstance(x, Rows) else None
+        two = two_rows(x) if isinstance(x, Rows) else x
+        some = Sample(two, offsets_of_targets(self, two)) if isinstance(two, Rows) else None
         integer = not x.dtype.is_floating_point and x.dtype != torch.bool
         coupling = likelihood.coupling(self.target_) if coupled else 0
         planned = plan(network, likelihood, self.target_, self.in_shape_, self.positions_, some, integer, coupling)

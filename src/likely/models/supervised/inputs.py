@@ -20,7 +20,7 @@ from ...networks import Network
 from .sizes import STEPS, check_channels, check_steps, grey_images
 from .texts import network_of, text_rows
 
-__all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros"]
+__all__ = ["KINDS", "answer_offsets", "flat_weights", "joined", "kind_of", "read_inputs", "rows_of_zeros", "two_rows"]
 
 KINDS = {
     "tensor": "rows of one shape",
@@ -100,6 +100,16 @@ def _of_any_length(model: Any, X: Any) -> Tensor:
 def kind_of(x: Inputs) -> str:
     """ "tensor", "sequence" or "graph"."""
     return x.kind if isinstance(x, Rows) else "tensor"
+
+
+def two_rows(x: Rows) -> Rows:
+    """Two of them, with another number of positions than two if there are such: so answers for positions show.
+
+    >>> two_rows(Ragged.of([torch.zeros(1), torch.zeros(1), torch.zeros(3)])).lengths
+    tensor([1, 3])
+    """
+    telling = (x.lengths[1:] + x.lengths[0] != 2).nonzero().ravel()
+    return x[torch.stack([torch.zeros_like(telling[0]), 1 + telling[0]])] if len(telling) else x[:2]
 
 
 def rows_of_zeros(kind: str, in_shape: tuple[int, ...], steps: int = 3) -> Inputs:

@@ -5,7 +5,8 @@ integrated gradients   (x − b) ∘ ∫₀¹ ∂f/∂x (b + t(x − b)) dt,    
 SmoothGrad             E ∂f/∂x (x + ε),   ε ~ Normal(0, σ²)
 
 The integral is a sum over parts of the way. f is known at both ends of each: what the gradient in its middle leaves of
-the change of f there is given out in proportion to the sizes of the part's attributions, so that nothing is lost.
+the change of f there is given out in proportion to the sizes of the part's attributions, or of the row's where it has
+none, so that nothing is lost.
 """
 
 from __future__ import annotations
@@ -255,6 +256,10 @@ def _of_rows(output: Output, x: Tensor, start: Tensor, place: Tensor, tol: float
         )
         cells = _Cells(*(torch.cat([one, other]) for one, other in zip(rest, parts, strict=True)))
     add(cells)
+    whole = total.abs().flatten(1).sum(1)
+    lost = at_marks[:, -1] - at_marks[:, 0] - total.flatten(1).sum(1)  # by parts whose middle has no gradient at all
+    shared = (whole > 0) & (jump <= 2 * allowed)
+    total += _column(torch.where(shared, lost / whole, 0.0), x) * total.abs()
     return _Integrals(total, at_marks[:, 0], at_marks[:, -1], jump)
 
 

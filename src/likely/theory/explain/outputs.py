@@ -31,7 +31,7 @@ __all__ = ["Output", "asked_output", "differentiable"]
 BLOCK = 256
 """Rows of a function that are taken at once."""
 LEAST = 1e-12
-"""A probability of 0 or 1 that a model gives as such is taken for this far from it, so that its log-odds are finite."""
+"""A probability that a model gives as nearer to 0 or to 1 is taken for this far from it: its log-odds stay finite."""
 
 
 class Output:
@@ -241,8 +241,11 @@ def _log_odds(probabilities: Any, of: str) -> np.ndarray:
     values = np.asarray(probabilities, dtype=float)
     if of == "probability":
         return values
-    inside = np.clip(values, LEAST, 1 - LEAST)
-    return np.log(inside) - np.log1p(-inside)
+    above, below = np.zeros_like(values), np.zeros_like(values)
+    above[..., 1:] = values[..., :-1].cumsum(-1)
+    below[..., :-1] = values[..., :0:-1].cumsum(-1)[..., ::-1]
+    others = above + below  # 1 − p would keep what p is rounded by, which in float32 is all of it
+    return np.log(values.clip(LEAST)) - np.log(others.clip(LEAST))
 
 
 def _means(model: Any, answers: Any, at: Any) -> np.ndarray:
