@@ -3,7 +3,7 @@
     θ ← θ − (XᵀSX + P)⁻¹ ∇E,   S = −∂² log p / ∂η² row by row,   P = −∂² log p(θ)
 
 A step that does not lower E is damped until it does; L1 terms are met exactly (proximal Newton). For a network, XᵀSX
-becomes JᵀSJ with J the Jacobian of η (Gauss-Newton).
+becomes JᵀSJ with J the Jacobian of η (Gauss-Newton); late steps add −Σ ∂log p/∂η · ∂²η, which that leaves out.
 """
 
 from __future__ import annotations
