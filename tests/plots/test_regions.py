@@ -25,7 +25,7 @@ def title(ax):
 def test_every_polygon_is_drawn_and_the_level_line_is_at_the_level():
     net = network((6, 5), 2)
     plane = regions_in_plane(net, ((-3, 3), (-2, 2)))
-    corners = net(torch.as_tensor(np.concatenate(plane.polygons)))[:, 0]
+    corners = net(torch.as_tensor(np.concatenate(plane.polygons)))[:, 0].detach()
     level = float(corners.min() + corners.max()) / 2  # a value that the network takes in this window
     ax = regions(plane, level=level)
     parts = drawn(ax)
