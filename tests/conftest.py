@@ -16,10 +16,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import t
-from tests.shift import SHIFT
+from tests.shift import SHIFT, leave_blobs
 
 hypothesis.settings.register_profile("likely", deadline=None, derandomize=not SHIFT, database=None, max_examples=50)
 hypothesis.settings.load_profile("likely")
+
+
+if SHIFT:
+    leave_blobs()
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ import torch
 
 SHIFT = int(os.environ.get("LIKELY_SEED_SHIFT", "0"))
 STEP = 1_000_003  # further apart than seeds of one test lie
+PLAIN = np.random.RandomState
 
 
 def shifted(seed):
@@ -50,6 +51,21 @@ def install():
     torch.manual_seed = torch.random.manual_seed = lambda seed: set_torch(shifted(seed))
     paths = [str(Path(__file__).with_name("children")), os.environ.get("PYTHONPATH")]
     os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+
+
+def leave_blobs():
+    """The blobs of scikit-learn's own checks stay where they are: the accuracy that it asks for is about those.
+
+    Of 50 shifts three put two of them on top of each other, where no model has it.
+    """
+    from sklearn.utils import estimator_checks
+
+    make = estimator_checks.make_blobs
+
+    def make_blobs(*arguments, random_state=None, **more):
+        return make(*arguments, random_state=PLAIN(random_state) if type(random_state) is int else random_state, **more)
+
+    estimator_checks.make_blobs = make_blobs
 
 
 def _possible(seed):
