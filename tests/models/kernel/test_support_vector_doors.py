@@ -151,7 +151,7 @@ def test_pipelines_and_searches_reach_into_the_kernel():
 EXCUSED = {
     "check_sample_weight_equivalence_on_dense_data": "repeats of a row fall into different folds of the calibration, "
     "and one of its classes has a single row",
-    "check_classifiers_train": "predict goes by the side of the margin, which near ½ is not always the more probable one",
+    "check_classifiers_train": "near ½ the side of the margin, which predict goes by, may be the less probable",
 }
 
 
