@@ -31,7 +31,7 @@ def test_thresholds_are_for_numbers(linear, clouds):
 def test_regressors_err_beyond_a_threshold(rng, inference):
     X = rng.normal(size=(40, 3))
     y = X @ [1.0, -2.0, 0.5] + 0.1 * rng.normal(size=40)
-    network = MLP((8,)) if isinstance(inference, MAP) else "linear"
+    network = MLP((32,)) if isinstance(inference, MAP) else "linear"  # wide: no row lies where every unit is 0
     model = Regressor(network=network, inference=inference, random_state=0).fit(X, y)
     found = attack(model, X, None, PGD(0.5, steps=5), threshold=0.5)
     moved = np.abs(model.predict(found.perturbed) - model.predict(X))

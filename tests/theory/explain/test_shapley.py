@@ -75,10 +75,13 @@ def test_efficiency_dummy_symmetry_and_additivity():
 
 
 def test_sampled_shares_are_within_their_standard_errors_and_still_sum(seed):
-    """Against those of all sets; five standard errors of 12 numbers (false alarms below 1e-4)."""
+    """Against those of all sets; six standard errors of 15 numbers, each a mean of 4,000 (false alarms below 1e-6).
+
+    Of 400 their tails would be longer: some orders are rare, and an error that missed them is too small.
+    """
     whole = shapley(entangled, ROWS, BACKGROUND)
-    drawn = shapley(entangled, ROWS, BACKGROUND, exact=0, permutations=400, random_state=seed)
-    assert (np.abs(drawn.values - whole.values) <= 5 * drawn.standard_error + 1e-12).all()
+    drawn = shapley(entangled, ROWS, BACKGROUND, exact=0, permutations=4000, random_state=seed)
+    assert (np.abs(drawn.values - whole.values) <= 6 * drawn.standard_error + 1e-12).all()
     np.testing.assert_allclose(drawn.gap, 0, atol=1e-12)
     assert whole.standard_error is None
     wide = shapley(lambda x: x @ np.arange(14.0), RNG.normal(size=(1, 14)), RNG.normal(size=(9, 14)), permutations=20)
