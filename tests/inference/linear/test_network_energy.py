@@ -66,6 +66,7 @@ def test_gauss_newton_is_the_hessian_of_a_linear_function(data, problem_of):
     energy = NetworkEnergy(problem)
     exact = torch.autograd.functional.hessian(definition(problem, energy), energy.start())
     torch.testing.assert_close(energy.value(energy.start(), hessian=True)[2], exact, rtol=1e-8, atol=1e-8)
+    assert not energy.left_out(energy.start()).any()
 
 
 class Valued(Prior):
@@ -75,6 +76,13 @@ class Valued(Prior):
         return sum(-0.125 * value.square().sum() for value in parameters.values())
 
 
+class Level(Prior):
+    """The same everywhere, but without rates that say so."""
+
+    def log_prob(self, parameters):
+        return torch.zeros(())
+
+
 @pytest.mark.parametrize(
     "model",
     [
@@ -82,6 +90,7 @@ class Valued(Prior):
         Regressor(Normal(0.5), MLP((3,), "relu"), Laplace(0.7)),
         Classifier("categorical", MLP((3,), "tanh"), Flat()),
         Regressor(Poisson(), MLP((3,), "tanh"), Valued()),
+        Regressor(Poisson(), MLP((3,), "tanh"), Level()),
         Regressor(Normal(0.5), MLP((4,), "tanh", norm="batch", dropout=0.5), NormalPrior(0.7)),
     ],
     ids=repr,
