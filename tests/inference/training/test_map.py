@@ -20,6 +20,8 @@ from likely.optim import Linear as LinearSchedule
 from likely.priors import Laplace, Prior
 from likely.priors import Normal as NormalPrior
 
+EPS = float(np.finfo(np.float32).eps)
+
 
 def coefficients(model):
     parameters = model.posterior_.parameters
@@ -136,11 +138,12 @@ class _Heavy(Prior):
 
 
 def test_a_prior_with_only_a_density_is_enough(X, y):
+    """A step of √ε from the optimum changes no digit of the mean loss in float32; that of the gradient is 60√ε."""
     training = MAP(LBFGS(), epochs=30, batch_size=None)
     model = Regressor(Normal(scale=1.0), prior=_Heavy(), inference=training).fit(X, y)
     theta = coefficients(model)[0]
     design = np.column_stack([X, np.ones(60)])
-    np.testing.assert_allclose(design.T @ (y - design @ theta), 2 * theta / (1 + theta**2), atol=2e-3)
+    np.testing.assert_allclose(design.T @ (y - design @ theta), 2 * theta / (1 + theta**2), atol=60 * EPS**0.5)
 
 
 # --- rows that do not count -----------------------------------------------------------------------------------------
