@@ -17,20 +17,27 @@ def names_of(edges):
     return [*NAMES, *((NAMES[parent], NAMES[child]) for parent, child in edges)]
 
 
+def all_graphs():
+    """The edges of each of the 543 graphs of 4 variables."""
+    pairs = list(itertools.combinations(range(4), 2))
+    for ways in itertools.product(range(3), repeat=6):
+        edges = [pair[:: 1 if way == 1 else -1] for pair, way in zip(pairs, ways, strict=True) if way]
+        try:
+            Dag.from_edges([*NAMES[:4], *((NAMES[a], NAMES[b]) for a, b in edges)])
+        except SpecError:
+            continue
+        yield edges
+
+
 @pytest.mark.parametrize("rows", [None, 2.5])
 def test_graphs_of_the_same_independences_have_the_same_score(network, rows):
     """All 543 graphs of 4 variables, grouped by their equivalence class; scores of other classes differ."""
     score = FamilyScore(draw(network, 1, 300, 4), rows)
     classes: dict[bytes, list[float]] = {}
-    pairs = list(itertools.combinations(range(4), 2))
     from likely.models.bayesian_network.structure.equivalence import equivalence_class
 
-    for ways in itertools.product(range(3), repeat=6):
-        edges = [pair[:: 1 if way == 1 else -1] for pair, way in zip(pairs, ways, strict=True) if way]
-        try:
-            dag = Dag.from_edges([*NAMES[:4], *((NAMES[a], NAMES[b]) for a, b in edges)])
-        except SpecError:
-            continue
+    for edges in all_graphs():
+        dag = Dag.from_edges([*NAMES[:4], *((NAMES[a], NAMES[b]) for a, b in edges)])
         marks = equivalence_class(dag.parents).tobytes()
         classes.setdefault(marks, []).append(score.total(parents_of(edges, 4)))
     assert (len(classes), sum(map(len, classes.values()))) == (185, 543)  # as is known of 4 variables
@@ -63,16 +70,11 @@ def test_hill_climbing_never_goes_down_and_ends_at_a_top(network, score):
 
 
 def test_hill_climbing_finds_the_best_of_all_graphs(network):
-    """Of the 543 graphs of 4 variables."""
-    sample = draw(network, 3, 400, 4)
-    climb = HillClimbing("bdeu", restarts=20).climb(sample, np.random.default_rng(0))
-    best = -np.inf
-    pairs = list(itertools.combinations(range(4), 2))
-    for ways in itertools.product(range(3), repeat=6):
-        edges = [pair[:: 1 if way == 1 else -1] for pair, way in zip(pairs, ways, strict=True) if way]
-        try:
-            Dag.from_edges(["a", *((NAMES[a], NAMES[b]) for a, b in edges)])
-        except SpecError:
-            continue
-        best = max(best, climb.score.total(parents_of(edges, 4)))
-    assert climb.history[-1] == pytest.approx(best, rel=1e-10)
+    """Of the 543 graphs of 4 variables: none of 2,000 samples is missed; of four, one that never adds edges misses all.
+
+    With 30 restarts 13 of 1,000 are missed; with 200 it is about 1 of 10,000 seeds of this test.
+    """
+    graphs = [parents_of(edges, 4) for edges in all_graphs()]
+    for seed in (54, 71, 82, 97):
+        climb = HillClimbing("bdeu", restarts=200).climb(draw(network, seed, 400, 4), np.random.default_rng(seed))
+        assert climb.history[-1] == pytest.approx(max(map(climb.score.total, graphs)), rel=1e-10)

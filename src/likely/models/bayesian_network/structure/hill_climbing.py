@@ -5,7 +5,7 @@
     BIC    log-likelihood − ½ log n · free numbers                BDeu    log p(rows | graph)
 
 An edge into x changes one term, so after a move only the moves into one or two variables are scored anew. A top need
-not be the highest: it begins again from graphs that score the same or a little less.
+not be the highest: it begins again from graphs that score the same or less.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ __all__ = ["Climb", "FamilyScore", "HillClimbing"]
 
 WALK = 2
 """Edges that are turned before it goes up again, for each variable."""
-DROP = 0.3
-"""The fraction of edges that are dropped before it."""
 LEAST = 1e-9
 """A gain below this, relative to the score, is rounding."""
 
@@ -41,7 +39,7 @@ class HillClimbing(Structure):
     max_parents : the most parents of a variable; None lets the score decide.
     tabu : how many moves it goes on from a top, to graphs that it has not seen, before it ends at the best one.
     restarts : it begins anew near the best graph, until so many times in a row it got no higher: from another graph
-        that tells the same independences, found by turning edges at random, without some of its edges.
+        that tells the same independences, found by turning edges at random, without some of its edges and with others.
     required, forbidden : edges (parent, child) that must be there, or may not.
 
     >>> from likely import BayesianNetwork
@@ -151,9 +149,10 @@ class Climb:
         return higher
 
     def again(self, random: np.random.Generator) -> bool:
-        """Go up from another graph of the same independences as the best one; whether that led higher.
+        """Go up from near another graph of the same independences as the best one; whether that led higher.
 
-        An edge a → b can be turned without a change of the score if all other parents of b are those of a.
+        An edge a → b can be turned without a change of the score if all other parents of b are those of a. Then edges
+        are dropped and added, few or many: higher tops may be near or far.
         """
         parents = list(self.kept)
         for _ in range(WALK * len(parents)):
@@ -167,11 +166,21 @@ class Climb:
                 break
             a, b = covered[random.integers(len(covered))]
             parents[a], parents[b] = parents[a] | {b}, parents[b] - {a}
+        fraction = random.random()  # of the edges that are there, and of variables that get another parent
         for child, own in enumerate(parents):
-            dropped = [parent for parent in own if random.random() < DROP and not self.limits.required[parent, child]]
+            dropped = [p for p in own if random.random() < fraction and not self.limits.required[p, child]]
             parents[child] = own.difference(dropped)
+        for child in np.flatnonzero(random.random(len(parents)) < fraction):
+            parents[child] = parents[child].union(self._another(parents, child, random))
         self._stand(parents)
         return self._ascend()
+
+    def _another(self, parents: Sequence[frozenset[int]], child: int, random: np.random.Generator) -> list[int]:
+        """One more parent of a variable at random, if it may have one."""
+        may = self.limits.allowed[:, child] & ~_ancestors(parents)[child]
+        may[[child, *parents[child]]] = False
+        others = np.flatnonzero(may)
+        return [int(random.choice(others))] if len(others) and len(parents[child]) < self.most else []
 
     def _rescore(self, child: int) -> None:
         """What it would gain to add each other variable to the parents of one, or to drop it from them."""
