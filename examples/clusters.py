@@ -5,11 +5,14 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import StandardScaler
 
 from likely import PCA, GaussianMixture, plots
+from likely.inference import EM
 
 data = load_wine()
 X = PCA(4).fit_transform(StandardScaler().fit_transform(data.data))
 
-fits = {k: GaussianMixture(k, covariance="diag", random_state=0).fit(X) for k in range(1, 7)}
+# The likelihood has several tops: five starts for each, and as many steps as they need.
+starts = EM(max_iter=1000, starts=5)
+fits = {k: GaussianMixture(k, covariance="diag", inference=starts, random_state=0).fit(X) for k in range(1, 7)}
 for k, model in fits.items():
     print(f"{k} components: BIC {model.bic(X):.0f}")
 best = min(fits.values(), key=lambda model: model.bic(X))
