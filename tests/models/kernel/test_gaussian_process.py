@@ -264,7 +264,7 @@ def test_labels_that_are_apart_leave_functions_of_a_size(begin):
 
 
 def test_iris_is_told_apart():
-    """Of 50 ways to make folds none has less than 0.94 right, or a mean log-probability below −0.36."""
+    """Of 24 ways to make folds none has less than 0.94 right, or a mean log-probability below −0.36."""
     x, y = load_iris(return_X_y=True)
     names = np.array(["setosa", "versicolor", "virginica"])[y]
     model = GaussianProcess(10.0 * RBF(2.0), Categorical(), random_state=0, starts=1)

@@ -70,9 +70,9 @@ class GaussianProcess(Scored, Labelled):
     where the kernel has them, from where they suit the data, and from points scattered around that. Searches are
     bounded by factors around both; where a bound holds one back, a warning says so and `converged_` is False. Logits of
     labels stay within a standard deviation of 10 (or as given), beyond which Laplace's approximation is poor. `mean` is
-    "constant" (learned) or "zero". Time is n³, memory n²; `inducing=m` has m inducing points stand for the rows (normal
-    likelihoods: a lower bound of the evidence is maximised), "auto" beyond some thousand rows. A weight in
-    `sample_weight` counts a row that many times. A missing target (NaN) does not count.
+    "constant" (learned) or "zero". Time is n³, memory n²; `inducing=m` has m points stand for the rows (normal
+    likelihoods: a lower bound of the evidence), "auto" beyond some thousand rows. A weight in `sample_weight` counts a
+    row that many times. A missing target (NaN) does not count.
 
     Learned: `log_evidence_`, `kernel_` (with its hyperparameters), `noise_` (σ of Normal), `mean_` of each function,
     `shared_` (the likelihood's learned constants as it holds them: logarithms of scales), `converged_`,

@@ -50,6 +50,9 @@ def test_a_bound_that_holds_a_number_back_is_named():
     best = maximise(Hill(50, [1.0, -2.0]), [ORIGIN], [(None, None), (-1.0, 1.0)])
     assert best.held == (1,)
     assert not best.converged
+    assert best.without({0}) == best
+    assert best.without({1}).converged  # the climb came to its end there
+    assert best.without({1}).held == ()
     assert float(best.hyperparameters[1]) == -1.0
     assert float(best.hyperparameters[0]) == pytest.approx(1.0 - 0.4, abs=1e-2)  # the top along the bound: −H₀₁/H₀₀ · 1
 

@@ -68,3 +68,14 @@ def test_limits_reach_a_factor_around_start_and_suggestion(kernel):
     for (low, high), one, other in zip(limits(kernel, math.e, suggested), start, suggested, strict=True):
         assert low == pytest.approx(min(one, other) - 1)
         assert high == pytest.approx(max(one, other) + 1)
+
+
+@pytest.mark.parametrize("growth", [0.01, 5.0])
+def test_variances_grow_no_further_than_they_may(kernel, growth):
+    """Nor shrink, and lengthscales are as free as before."""
+    start = read(free(kernel))
+    (free_low, _), *scales = limits(kernel, 100.0, start)
+    (low, high), *own = limits(kernel, 100.0, start, growth)
+    assert high == pytest.approx(float(start[0]) + math.log(max(1.0, growth)))
+    assert low == free_low
+    assert own == scales
