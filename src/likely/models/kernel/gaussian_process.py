@@ -71,8 +71,7 @@ class GaussianProcess(Scored, Labelled):
     bounded by factors around both; where a bound holds one back, a warning says so and `converged_` is False. Logits of
     labels stay within a standard deviation of 10 (or as given), beyond which Laplace's approximation is poor. `mean` is
     "constant" (learned) or "zero". Time is n³, memory n²; `inducing=m` has m points stand for the rows (normal
-    likelihoods: a lower bound of the evidence), "auto" beyond some thousand rows. A weight in `sample_weight` counts a
-    row that many times. A missing target (NaN) does not count.
+    likelihoods: a lower bound), "auto" beyond some thousand rows. Missing targets (NaN) and zero weights do not count.
 
     Learned: `log_evidence_`, `kernel_` (with its hyperparameters), `noise_` (σ of Normal), `mean_` of each function,
     `shared_` (the likelihood's learned constants as it holds them: logarithms of scales), `converged_`,
