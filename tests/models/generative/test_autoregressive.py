@@ -24,7 +24,7 @@ from likely.likelihoods import Bernoulli, Categorical, Likelihood, MultivariateN
 from likely.models.generative.masked_density import MaskedDensity
 from likely.models.generative.observed import Observed, columns_of
 from likely.networks import MLP, Linear
-from likely.optim import LBFGS, Adam
+from likely.optim import LBFGS, SGD, Adam
 from likely.priors import Normal as NormalPrior
 
 RNG = np.random.default_rng(0)
@@ -307,11 +307,12 @@ def test_auto_chooses_likelihoods_and_keeps_rows_to_judge_by():
 
 
 def test_weights_count_rows():
-    both = MAP(Adam(0.1), epochs=150, batch_size=None)
+    """To rounding with steps in proportion to gradients; those of Adam go a whole rate by what rounding leaves of 0."""
+    both = MAP(SGD(0.5), epochs=50, batch_size=None)
     weight = RNG.integers(0, 3, 300)
     weighted = Autoregressive(network=Linear(), inference=both, random_state=0).fit(BITS, sample_weight=weight)
     repeated = Autoregressive(network=Linear(), inference=both, random_state=0).fit(np.repeat(BITS, weight, 0))
-    np.testing.assert_allclose(weighted.log_prob(ALL_BITS), repeated.log_prob(ALL_BITS), atol=0.02)
+    np.testing.assert_allclose(weighted.log_prob(ALL_BITS), repeated.log_prob(ALL_BITS), rtol=1e-4)
 
 
 # --- files and checkpoints ------------------------------------------------------------------------------------------

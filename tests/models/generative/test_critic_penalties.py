@@ -75,13 +75,17 @@ def test_the_gradient_penalty_is_taken_where_gradients_are_off():
 
 @pytest.mark.parametrize("network", [MLP((8, 8), activation="tanh"), ConvNet((4,), hidden=(4,))])
 def test_spectral_weights_have_the_largest_singular_value_1(network):
+    """k steps from a random start leave σ² of 8 rows 2 % short with a chance of 2.4 exp(−0.04 k) at most, 1 in 10⁶.
+
+    (Kuczyński and Woźniakowski, 1992: whatever the singular values are, also where two are nearly the same.)
+    """
     shape = (5,) if isinstance(network, MLP) else (1, 6, 6)
     with isolated(1):
         held = Spectral().held(network.build(shape, 1))
         for value in held.parameters():
             value.data.mul_(7.0)
-        for _ in range(50):
-            held.train()(torch.randn(2, *shape))
+        for _ in range(400):
+            held.train().weights()
     matrices = [value.flatten(1) for value in held.weights().values()]
     assert len(matrices) >= 2
     for matrix in matrices:

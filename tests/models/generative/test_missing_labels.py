@@ -13,6 +13,7 @@ from likely.core.random import isolated
 from likely.inference import MAP
 from likely.models.generative.missing_labels import MissingLabels
 from likely.networks import MLP
+from likely.optim import Adam
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 2, 80)
@@ -24,7 +25,7 @@ NAMES = np.array(["low", "high"], dtype=object)[LABELS]
 def fitted():
     known = NAMES.copy()
     known[::2] = None
-    model = VAE(latent=2, encoder=MLP((8,)), decoder=MLP((8,)), inference=MAP(epochs=30), random_state=0)
+    model = VAE(latent=2, encoder=MLP((8,)), decoder=MLP((8,)), inference=MAP(Adam(0.01), epochs=60), random_state=0)
     return model.fit(ROWS, known)
 
 
@@ -58,6 +59,7 @@ def test_a_row_without_a_label_has_the_mean_over_labels():
 
 
 def test_labels_of_rows_far_apart_are_found(fitted):
+    """Bayes' rule misses 2 of 1,000 rows; 5 of 40 are missed in 1 of a million seeds even if half a percent are."""
     assert np.mean(fitted.predict(ROWS[::2]) == NAMES[::2]) > 0.9
 
 

@@ -68,15 +68,15 @@ def test_training_learns_from_both_sides():
 
 
 def test_next_sentences_are_told_from_others():
+    """A second sentence is never a first one. A true one is also drawn as a wrong one, so it is likely, not sure."""
     documents = [[f"{word} one", f"{word} two"] for word in ("red", "blue", "green")] * 4
-    inference = MAP("adam(0.02)", epochs=60, batch_size=None)
+    inference = MAP("adam(0.05)", epochs=100, batch_size=None)
     model = MaskedLanguageModel(GRU(16), context=8, next_sentence=True, inference=inference, random_state=0).fit(
         documents, sample_weight=np.ones(12)
     )
     true = model.follows(["red one", "blue one"], ["red two", "blue two"])
     other = model.follows(["red one", "blue one"], ["blue one", "red one"])
-    assert (true > 0.5).all()
-    assert (other < 0.5).all()
+    assert true.min() > other.max() + 0.2
     each = model.log_prob(["red one", "red two", "blue one"])
     np.testing.assert_allclose(model.log_prob([["red one", "red two"], ["blue one"]]), [each[:2].sum(), each[2]])
     vectors = model.transform(["red one", "red two"])
