@@ -10,10 +10,10 @@ from likely.likelihoods import Gamma, Normal
 from likely.plots.mixtures import mixture
 
 
-def clouds():
+def clouds(apart=6.0):
     rng = np.random.default_rng(0)
     first = rng.normal(size=(150, 3)) @ np.array([[1.5, 0.8, 0.0], [0.0, 0.6, 0.0], [0.0, 0.0, 1.0]])
-    return np.concatenate([first, rng.normal(size=(50, 3)) * 0.5 + [6.0, 0.0, 1.0]])
+    return np.concatenate([first, rng.normal(size=(50, 3)) * 0.5 + [apart, 0.0, 1.0]])
 
 
 def rings(ax):
@@ -38,7 +38,7 @@ def test_ellipses_hold_what_a_gaussian_holds(kind):
 
 
 def test_rows_and_weights_are_drawn():
-    X = clouds()
+    X = clouds(apart=15.0)  # seven deviations of the one and the other
     model = GaussianMixture(2, random_state=0).fit(X)
     ax = mixture(model, X, names=["length", "width"])
     drawn = np.concatenate([points.get_offsets() for points in ax.collections])
