@@ -170,7 +170,7 @@ class Climb:
         for child, own in enumerate(parents):
             dropped = [p for p in own if random.random() < fraction and not self.limits.required[p, child]]
             parents[child] = own.difference(dropped)
-        for child in np.flatnonzero(random.random(len(parents)) < fraction):
+        for child in np.flatnonzero(random.random(len(parents)) < fraction).tolist():
             parents[child] = parents[child].union(self._another(parents, child, random))
         self._stand(parents)
         return self._ascend()
