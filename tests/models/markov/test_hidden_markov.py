@@ -48,10 +48,11 @@ def quiet(model, *data, **more):
         return model.fit(*data, **more)
 
 
-def regimes(seed=0, steps=300, columns=2):
-    """Three states that stay for a while, with clearly different means."""
+def regimes(seed=0, steps=300, columns=2, order=None):
+    """Three states that stay for a while, with clearly different means, at random or in an order again and again."""
     rng = np.random.default_rng(seed)
-    state = rng.integers(3, size=steps // 10).repeat(10)
+    state = rng.integers(3, size=steps // 10) if order is None else np.resize(order, steps // 10)
+    state = state.repeat(10)
     means = np.array([[0.0, 4.0, 9.0], [5.0, 0.0, 7.0]]).T[:, :columns]
     return means[state] + rng.normal(size=(steps, columns)), state
 
@@ -310,7 +311,8 @@ def test_states_are_recovered():
 
 
 def test_weights_are_repeats():
-    X, _ = regimes(0, 120)
+    """Each state is seen in what has weight."""
+    X, _ = regimes(0, 120, order=[0, 1, 2])
     parts = [X[:40], X[40:70], X[70:]]
     options = {"n_states": 3, "inference": EM(max_iter=5, tol=0), "random_state": 0}
     start = quiet(HiddenMarkov(**options), X)
