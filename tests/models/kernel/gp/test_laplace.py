@@ -72,6 +72,20 @@ def test_the_mode_is_where_a_plain_optimiser_finds_it(likelihood):
     assert posterior.converged
 
 
+@pytest.mark.parametrize("size", [1.0, 60.0])
+def test_the_mode_is_found_from_a_start_that_is_absurd(size):
+    """Rates of e⁶⁰ may be the last kernel's mode under this one: Newton's steps do not lead back from there."""
+    problem = problem_of(Poisson(), kernel=RBF(0.8) + White(0.05), constant=False)
+    nothing = torch.empty(0, dtype=torch.float64)
+    plain = problem.solve(nothing)
+    functions = size * (-1.0) ** torch.arange(ROWS, dtype=torch.float64).unsqueeze(-1)
+    problem.warm.clear()
+    posterior = problem.solve(nothing, torch.linalg.solve(plain.matrix, functions))
+    assert posterior.converged
+    assert posterior.log_evidence == pytest.approx(plain.log_evidence, abs=1e-8)
+    np.testing.assert_allclose(posterior.weights, plain.weights, atol=1e-8)
+
+
 def test_softmax_curvature_is_that_of_any_information():
     matrix = RBF(0.9).matrix(X) + 0.01 * torch.eye(ROWS, dtype=torch.float64)
     probability = torch.softmax(torch.from_numpy(RNG.normal(size=(ROWS, 3))), -1)

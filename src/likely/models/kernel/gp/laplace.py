@@ -212,7 +212,7 @@ def _mode(
     once the top is close. Near the top ψ is too flat to be compared, and full steps are taken for as long as they
     become shorter. Where ψ has an edge (the likelihood Laplace), no step may be upwards, and that is the top.
     """
-    here = _Here(problem, means + matrix @ weights, shared)
+    weights, here = _better(problem, matrix, means, shared, weights)
     last, concave = torch.inf, here.log_concave
     for _ in range(MAX_NEWTON):
         height = _height(here, weights, means)
@@ -231,6 +231,16 @@ def _mode(
             return weights, here, gain < 0.05 * unit
         (weights, here), last = risen, gain
     return weights, here, False
+
+
+def _better(problem: Laplace, matrix: Tensor, means: Tensor, shared: Tensor, weights: Tensor) -> tuple[Tensor, _Here]:
+    """These weights, or none where those are more probable.
+
+    The mode under one kernel may be absurd under the next: a rate of e⁶⁰, from where no step of Newton's leads back.
+    """
+    zero = torch.zeros_like(weights)
+    here, plain = (_Here(problem, means + matrix @ start, shared) for start in (weights, zero))
+    return (weights, here) if _height(here, weights, means) >= _height(plain, zero, means) else (zero, plain)
 
 
 def _rise(
