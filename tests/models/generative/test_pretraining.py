@@ -51,14 +51,15 @@ def test_the_mixture_of_the_start_has_the_moments_of_the_codes():
     torch.testing.assert_close(second, expected, rtol=1e-2, atol=1e-2)
 
 
-def test_groups_of_means_nearer_than_q_is_wide_keep_their_components():
-    """Circles of radius 0.01 and 0.4, 1 apart, under q with σ = 0.2.
+@pytest.mark.parametrize("height", [1.0, 0.0])
+def test_groups_of_means_nearer_than_q_is_wide_keep_their_components(height):
+    """Circles of radius 0.01 (or that seen from the side, a line) and 0.4, 1 apart, under q with σ = 0.2.
 
     A component as narrow as the small one would lose it to the other: draws from q lie far outside of it.
     """
     angles = 2 * np.pi * torch.arange(300) / 150
     circle, large = torch.stack([angles.cos(), angles.sin()], 1), torch.arange(300).unsqueeze(1) >= 150
-    means = torch.where(large, torch.tensor([1.0, 0.0]) + 0.4 * circle, 0.01 * circle)
+    means = torch.where(large, torch.tensor([1.0, 0.0]) + 0.4 * circle, torch.tensor([0.01, 0.01 * height]) * circle)
     log_scale = torch.full((300, 2), 0.2).log()
     module = small(latent_prior=Mixture(2, pretrain=1)).fit(BLOBS).posterior_.module_of(0)
     module.encoded = lambda x, condition: torch.cat([means, 2 * (log_scale - module.codes.start)], 1)
