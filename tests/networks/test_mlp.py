@@ -128,7 +128,10 @@ def test_outputs_of_deep_networks_with_skips_do_not_explode(residual):
 
 
 def test_error_falls_with_width():
-    """One hidden layer fits sin(3x) on a line better the wider it is, and well when wide."""
+    """One hidden layer fits sin(3x) on a line better the wider it is, and well when wide.
+
+    One unit is 0.60 off at least. Of 40 seeds four units were 0.17 off at most, and 32 were 0.012.
+    """
     x = torch.linspace(-2, 2, 128).unsqueeze(1)
     y = torch.sin(3 * x)
 
@@ -146,9 +149,9 @@ def test_error_falls_with_width():
         optimizer.step(closure)
         return (net(x) - y).square().mean().sqrt().item()
 
-    errors = [rms(width) for width in (1, 4, 32)]
-    assert errors[0] > 2 * errors[1] > 4 * errors[2]
-    assert errors[2] < 0.02
+    assert rms(1) > 0.5
+    assert rms(4) < 0.4
+    assert rms(32) < 0.03
 
 
 def test_random_features_of_a_wide_layer_fit_any_smooth_function():

@@ -119,7 +119,7 @@ def test_a_network_learns_the_rate_and_not_the_exposure():
     x = RNG.normal(size=(300, 2))
     rate = np.where(x[:, 0] > 0, 4.0, 2.0)
     y = RNG.poisson(rate * time)
-    model = Regressor(Poisson(), MLP((8,)), inference=Ensemble(2, MAP(Adam(0.02), epochs=60)), random_state=0)
+    model = Regressor(Poisson(), MLP((16,)), inference=Ensemble(2, MAP(Adam(0.05), epochs=60)), random_state=0)
     model.fit(x, y, exposure=time)
     per_unit = model.predict(x, exposure=1.0)
     clear = np.abs(x[:, 0]) > 0.5
