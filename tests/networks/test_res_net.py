@@ -104,7 +104,7 @@ def test_the_mean_over_positions_does_not_see_shifts_by_whole_blocks():
 def test_it_learns_digits():
     """Eight epochs on 400 images of 8 × 8: six of ten digits it has not seen; guessing gets one.
 
-    Of 50 seeds the worst got three quarters.
+    Of 20 seeds the worst got 0.78.
     """
     digits = load_digits()
     X, y = (digits.images / 16)[:, None], digits.target

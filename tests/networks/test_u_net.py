@@ -144,7 +144,7 @@ def squares(n, size, seed):
 def test_a_classifier_with_labels_at_pixels_segments_images():
     """Seven of ten pixels of either kind are overlap (intersection over union); a threshold gets about half.
 
-    Of 50 seeds the worst got 0.85, where a threshold got 0.5 at most.
+    Of 16 seeds the worst got 0.87, where a threshold got 0.47 at most.
     """
     X, y = squares(48, 15, 0)
     new, truth = squares(24, 15, 1)

@@ -20,10 +20,13 @@ from likely.models import GAN, PCA, Autoencoder, Perceptron
 
 @pytest.fixture(scope="module")
 def houses() -> pl.DataFrame:
+    """The first eight are pairs that differ in their price alone: no direction parts dear ones from others."""
     rng = np.random.default_rng(0)
     n = 80
     area, city = rng.normal(80, 20, n), rng.choice(["Oslo", "Bergen", "Voss"], n)
+    area[:8], city[:8] = np.repeat([60.0, 64.0, 90.0, 90.0], 2), np.repeat(["Oslo", "Oslo", "Bergen", "Voss"], 2)
     price = 0.1 * area + np.where(city == "Oslo", 3.0, 0.0) + rng.normal(0, 0.5, n)
+    price[:8] = np.tile([8.8, 9.4], 4)
     return pl.DataFrame({"area": area, "city": city, "price": price, "dear": price > 9, "rooms": rng.poisson(3, n)})
 
 
