@@ -11,7 +11,6 @@ in it; after a few epochs of reconstruction the groups of the data show in the c
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from ...core.errors import DataError, LikelyWarning
+from ...core.quiet import quiet
 from ...core.random import redirected, spread
 from ...inference import MAP, Problem
 from ...inference.dataset import Dataset
@@ -102,8 +102,7 @@ def start_mixture(module: Any, data: Dataset, seed: int) -> None:
     if len(points) < components:
         raise DataError(f"X has {len(points)} rows, too few for the {components} components of the latent prior.")
     rough = EM(max_iter=200, tol=1e-3, starts=STARTS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", LikelyWarning)  # of groups of codes that are flat: q gives them a width below
+    with quiet(LikelyWarning):  # of groups of codes that are flat: q gives them a width below
         mixture = GaussianMixture(components, covariance="full", inference=rough, random_state=seed).fit(points)
     belongs = mixture.predict_proba(points)
     within = (belongs.T @ np.exp(2 * log_scale)) / np.maximum(belongs.sum(0), 1e-6)[:, None]
