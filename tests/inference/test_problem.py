@@ -56,19 +56,13 @@ def test_a_description_says_what_the_module_has():
     assert not description.linear
 
 
-def test_modules_of_one_problem_do_not_share_their_parameters():
+def test_modules_of_one_problem_do_not_share_their_parameters(monkeypatch):
     """Whether a module is copied, as small ones are, or built anew: what is done to one does not show in the next."""
-    X = np.random.default_rng(0).normal(size=(20, 2))
+    X, seen, fit = np.random.default_rng(0).normal(size=(20, 2)), [], MAP.fit
+    monkeypatch.setattr(MAP, "fit", lambda self, problem: seen.append(problem) or fit(self, problem))
     for network in (MLP((4,)), MLP((400, 300))):  # the second has more than 100,000 parameters
-        seen = []
-
-        class Spy(MAP):
-            def fit(self, problem, seen=seen):
-                seen.append(problem)
-                return super().fit(problem)
-
-        Regressor(network=network, inference=Spy(epochs=1), random_state=0).fit(X, X[:, 0])
-        (problem,) = seen
+        Regressor(network=network, inference=MAP(epochs=1), random_state=0).fit(X, X[:, 0])
+        problem = seen.pop()
         first, second, other = problem.module(), problem.with_(title="again").module(), problem.module(7)
         for one, two, three in zip(first.parameters(), second.parameters(), other.parameters(), strict=True):
             assert torch.equal(one, two)

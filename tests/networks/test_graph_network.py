@@ -72,7 +72,7 @@ def test_graphs_of_a_batch_do_not_see_each_other(spec, level, how):
 
 @pytest.mark.parametrize("spec", NETWORKS.values())
 def test_edges_matter_and_so_do_their_features_where_they_are_used(spec):
-    net, graph = built(spec, "graph", "sum"), made()[-1]
+    net, graph = built(spec.replace(activation="tanh"), "graph", "sum"), made()[-1]  # no unit is 0 wherever one looks
     none = Graph(graph.features, graph.edges[:, :1], graph.edge_features[:1])
     other = Graph(graph.features, graph.edges, graph.edge_features + 1)
     whole, without, changed = (net(Graphs.of([g])) for g in (graph, none, other))

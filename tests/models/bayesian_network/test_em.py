@@ -107,7 +107,7 @@ def test_several_starts_keep_the_best_one():
     codes[:, 0] = -1
     latent = NetworkEM(tables, codes, np.ones(200), tables.pseudo_counts(0.1))
     fit = fit_latent(EM(max_iter=3000, tol=1e-6, starts=4), latent, "auto", name="EM", random_state=0)
-    assert float(fit.trace[-1]) == float(fit.finals.max())
+    assert float(fit.trace[-1]) == pytest.approx(float(fit.finals.max()), rel=1e-8)  # starts may end in one place
     assert len(fit.finals) == 4
 
 

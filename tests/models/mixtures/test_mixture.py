@@ -376,7 +376,7 @@ def test_new_rows_are_checked_too(counts):
 def test_stopping_early_is_said():
     X = np.random.default_rng(0).normal(size=(100, 1))
     with pytest.warns(ConvergenceWarning, match="Mixture was still rising after max_iter=1 steps of EM"):
-        Mixture(Normal(), 3, EM(max_iter=1, tol=1e-12), "random", random_state=0).fit(X)
+        Mixture(Normal(), 3, EM(max_iter=1, tol=1e-12), random_state=0).fit(X)
 
 
 def test_scikit_learns_own_checks_pass():

@@ -104,9 +104,9 @@ def test_a_network_inside_the_emission_learns():
 def test_gradient_ascent_ends_at_the_optimum_of_em():
     rng = np.random.default_rng(0)
     state = np.arange(120) // 15 % 2
-    x = rng.normal(3.0 * state, 1.0 + state)
+    x = rng.normal(8.0 * state, 1.0 + state)  # so far apart that there is one optimum
     model = HiddenMarkov(Normal(), inference=EM(max_iter=2000, tol=1e-13), smoothing=0.0, random_state=0).fit(x)
-    start = [torch.zeros(2), torch.zeros(2, 2), torch.tensor([0.5, 2.5]), torch.zeros(2)]
+    start = [torch.zeros(2), torch.zeros(2, 2), torch.tensor([0.5, 7.5]), torch.zeros(2)]
     params = [value.double().requires_grad_() for value in start]
     data = torch.from_numpy(x).unsqueeze(-1)
     optimizer = torch.optim.LBFGS(params, max_iter=500, tolerance_grad=1e-9, line_search_fn="strong_wolfe")
