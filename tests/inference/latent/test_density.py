@@ -77,12 +77,13 @@ def test_map_reaches_factors_and_principal_components(factors):
 
 
 def test_map_reaches_a_kalman_filters_optimum():
+    """Of few steps either variance may be most likely at 0; of 80 there is one optimum, and float32 would miss it."""
     rng = np.random.default_rng(4)
-    series = np.cumsum(0.5 * rng.normal(size=18))[:, None] + rng.normal(size=(18, 1))
+    series = np.cumsum(rng.normal(size=80))[:, None] + rng.normal(size=(80, 1))
     series[[4, 5, 11]] = np.nan
     em = quiet(KalmanFilter.local_level(inference=EM(max_iter=3000, tol=1e-10), random_state=0), series)
     best = quiet(KalmanFilter.local_level(inference=MAP(LBFGS(), epochs=10, batch_size=None), random_state=0), series)
-    assert best.log_likelihood_ > em.log_likelihood_ - 1e-2
+    assert best.log_likelihood_ == pytest.approx(em.log_likelihood_, abs=1e-5)
 
 
 # --- draws ----------------------------------------------------------------------------------------------------------

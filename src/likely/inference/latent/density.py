@@ -121,7 +121,7 @@ def fit_latent(
         who = type(method).__name__
         raise SpecError(f"{who} maximises the likelihood, so prior={belief!r} has no effect; use MAP.")
     x, weight = latent.rows() if latent.differentiable else (torch.empty(0), None)
-    dtype = method.dtype
+    dtype = torch.float64  # by gradients too: a recursion that begins with a wide state has no digits left in float32
     problem = Problem(
         build=lambda seed: LatentDensity(latent, seed),
         objective=objective,
